@@ -48,6 +48,19 @@ def test_further_columns(sample_text_bank: Path) -> None:
             assert (delta, length, span, one, id) == (o - v, abs(o - v), length, e.split(":")[0], v)
 
 
+def test_sums_and_features_instead_of_others(sample_text_bank: Path) -> None:
+    with open_bank(sample_text_bank) as bank:
+
+        def hits(request: str) -> list[tuple[object, ...]]:
+            return bank.find(f"pattern {{ {request} }}", context=False).rows()
+
+        third = [hit for hit in hits("A -> B") if hit[1] == 3]
+        assert hits("A -> B; delta(A, B) - B.__id__ + 3 = 0") == third != []
+        either = sorted(hits("A [Tense=Past]") + hits("A [!Tense, upos=ADV]"))
+        assert sorted(hits("A [Tense=Past/upos=ADV]")) == either
+        assert hits("A []; A.Tense/upos = ADV") == hits("A [!Tense, upos=ADV]") != []
+
+
 def test_a_corpus_alone(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
         every = bank.find(OBJECTS, context=False)

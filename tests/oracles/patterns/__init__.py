@@ -1,4 +1,4 @@
-"""A slow, obvious matcher of requests, written apart from the package: no SQL, no grammar file.
+"""A slow, obvious matcher of requests, written apart from the package: no SQL, only its parser.
 
     corpus = of_conllu(path)                 # trees and metadata
     corpus = of_bank(path, "sample/minilm")  # with mentions, and the inputs of a run of words

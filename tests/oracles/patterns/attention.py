@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
-from patterns.binding import Binding, Found, Place, Spot
+from attnbank.queries.patterns.syntax import AttentionEdge, Head
+from patterns.binding import Binding, BoundEdge, Place, Spot
 from patterns.corpus import WORDS, Corpus
-from patterns.items import SPECIAL, STAR, Edge, Heads
-from patterns.regexes import RequestError
 
+SPECIAL = ("CLS", "SEP")
 OPS: dict[str, Callable[[float, float], bool]] = {
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
 }
 
 
@@ -25,45 +26,36 @@ class Attention:
         self.positions = corpus.positions
         self.wide = wide
 
-    def read(self) -> list[Spot]:
+    def sentences(self) -> list[Spot]:
         """The sentences that the run did not leave out."""
         return sorted({place[0] for place in self.positions})
 
-    def check(self, how: Heads) -> None:
-        """Raise RequestError for a head that the maps lack."""
-        if not self.inputs:
-            raise RequestError("attention needs a run")
-        layers, heads = self.inputs[0].weights.shape[:2]
-        layer = 1 if how.layer is None else how.layer
-        head = 1 if how.head is None else how.head
-        if not (1 <= layer <= layers and 1 <= head <= heads):
-            raise RequestError(f"the model has no head {layer}-{head}")
-
-    def edges(self, item: Edge, how: Heads, binding: Binding) -> list[Found]:
+    def edges(self, edge: AttentionEdge, binding: Binding) -> list[BoundEdge]:
         """The heads in which one end looks at the other; an end is bound, a star or special."""
-        found: dict[str, Found] = {}
-        for at, start in self.ends(item.source, item.target, binding):
-            for other, end in self.ends(item.target, item.source, binding):
+        by_label: dict[str, BoundEdge] = {}
+        for at, start in self.ends(edge.source, edge.target, binding):
+            for other, end in self.ends(edge.target, edge.source, binding):
                 if other != at:
                     continue
                 weights = self.inputs[at].weights
-                for layer in range(weights.shape[0]) if how.layer is None else [how.layer - 1]:
-                    for head in range(weights.shape[1]) if how.head is None else [how.head - 1]:
+                for layer in _chosen(edge.head.layer, weights.shape[0]):
+                    for head in _chosen(edge.head.head, weights.shape[1]):
                         weight = float(weights[layer, head, start, end])
-                        if how.op is None:
+                        if edge.sign is None or edge.threshold is None:
                             looks = self.inputs[at].peaks[layer, head, start] == end
                         else:
-                            looks = OPS[how.op](weight, how.weight)
+                            looks = OPS[edge.sign](weight, edge.threshold)
                         if looks:
                             label = f"{layer + 1}-{head + 1}"
-                            source, target = (self.place(at, each) for each in (start, end))
-                            found.setdefault(label, Found(source, target, label, weight))
-        return list(found.values())
+                            ends = self.place(at, start), self.place(at, end)
+                            by_label.setdefault(label, BoundEdge(*ends, label, weight))
+        return list(by_label.values())
 
-    def ends(self, name: str, other: str, binding: Binding) -> list[tuple[int, int]]:
+    def ends(self, name: str | None, other: str | None, binding: Binding) -> list[tuple[int, int]]:
         """The positions that an end of an edge can have; `other` is the name of the other end."""
         if name in binding.nodes:
             return self.positions.get(binding.nodes[name], [])
+        assert other is not None
         bound = binding.nodes[other]
         return [
             (at, position)
@@ -71,40 +63,39 @@ class Attention:
             for position, (kind, sentence, _) in enumerate(self.inputs[at].positions)
             if (
                 kind in WORDS and (self.wide or sentence == bound[0])
-                if name == STAR
+                if name is None
                 else kind == name.lower()
             )
         ]
 
-    def others(self, place: Place, how: Heads, looking: bool) -> list[Place]:
+    def others(self, place: Place, edge: AttentionEdge, looking: bool) -> list[Place]:
         """The words that a word looks at in these heads, or (not `looking`) that look at it."""
-        found: dict[Place, None] = {}
-        layers = slice(None) if how.layer is None else slice(how.layer - 1, how.layer)
-        heads = slice(None) if how.head is None else slice(how.head - 1, how.head)
+        places: dict[Place, None] = {}
         for at, position in self.positions.get(place, []):
-            given = self.inputs[at]
-            peaks, weights = (each[layers, heads] for each in (given.peaks, given.weights))
-            for other, (kind, sentence, index) in enumerate(given.positions):
+            inputs = self.inputs[at]
+            which = _slices(edge.head)
+            peaks, weights = inputs.peaks[which], inputs.weights[which]
+            for other, (kind, sentence, index) in enumerate(inputs.positions):
                 start, end = (position, other) if looking else (other, position)
-                if how.op is None:
+                if edge.sign is None or edge.threshold is None:
                     looks = bool((peaks[:, :, start] == end).any())
                 else:
-                    looks = any(
-                        OPS[how.op](each, how.weight) for each in weights[:, :, start, end].flat
-                    )
+                    holds = OPS[edge.sign]
+                    looks = any(holds(at, edge.threshold) for at in weights[:, :, start, end].flat)
                 if kind in WORDS and looks:
-                    found[(sentence, index)] = None
-        return list(found)
+                    places[(sentence, index)] = None
+        return list(places)
 
     def place(self, at: int, position: int) -> Place:
         return self.inputs[at].positions[position][1:]
 
 
-def check_ends(item: Edge) -> None:
-    """Raise RequestError for a special token with no word at the other end, or with no weight."""
-    if not isinstance(item.how, Heads) or not {item.source, item.target} & set(SPECIAL):
-        return
-    if item.how.op is None:
-        raise RequestError("what a word looks at most is a word: ask for a weight")
-    if {item.source, item.target} <= {*SPECIAL, STAR}:
-        raise RequestError("a word is due at one end of the attention")
+def _chosen(number: int | None, count: int) -> range:
+    return range(count) if number is None else range(number - 1, number)
+
+
+def _slices(head: Head) -> tuple[slice, ...]:
+    return tuple(
+        slice(None) if number is None else slice(number - 1, number)
+        for number in (head.layer, head.head)
+    )

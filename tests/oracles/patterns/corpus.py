@@ -78,8 +78,7 @@ class Input:
         words = np.array([kind == "word" for kind, _, _ in self.positions])
         among = np.where(words[:, None] & words[None, :], self.weights, 0.0)
         among[:, :, np.arange(len(words)), np.arange(len(words))] = 0.0
-        found: np.ndarray = np.where(among.max(axis=-1) > 0, among.argmax(axis=-1), -1)
-        return found
+        return np.asarray(np.where(among.max(axis=-1) > 0, among.argmax(axis=-1), -1))
 
 
 @dataclass
@@ -96,32 +95,32 @@ class Corpus:
     @cached_property
     def positions(self) -> dict[Place, list[tuple[int, int]]]:
         """The places of each word in the inputs: index of the input, and position."""
-        found: dict[Place, list[tuple[int, int]]] = {}
-        for at, each in enumerate(self.inputs or []):
-            for position, (kind, sentence, index) in enumerate(each.positions):
+        positions: dict[Place, list[tuple[int, int]]] = {}
+        for at, input in enumerate(self.inputs or []):
+            for position, (kind, sentence, index) in enumerate(input.positions):
                 if kind in WORDS:
-                    found.setdefault((sentence, index), []).append((at, position))
-        return found
+                    positions.setdefault((sentence, index), []).append((at, position))
+        return positions
 
     @cached_property
     def children(self) -> dict[Place, list[Place]]:
         """The dependents of each word."""
-        found: dict[Place, list[Place]] = {}
+        children: dict[Place, list[Place]] = {}
         for at, sentence in enumerate(self.sentences):
             for index, word in enumerate(sentence.words):
                 if word.head is not None:
-                    found.setdefault((at, word.head), []).append((at, index))
-        return found
+                    children.setdefault((at, word.head), []).append((at, index))
+        return children
 
     @cached_property
     def referring(self) -> dict[str, list[Place]]:
         """The head words of the mentions of each entity."""
-        found: dict[str, list[Place]] = {}
+        heads: dict[str, list[Place]] = {}
         for at, sentence in enumerate(self.sentences):
             for index, word in enumerate(sentence.words):
                 for mention in word.mentions:
-                    found.setdefault(mention.entity, []).append((at, index))
-        return found
+                    heads.setdefault(mention.entity, []).append((at, index))
+        return heads
 
 
 def anchor() -> Word:
@@ -132,14 +131,14 @@ def _features(
     columns: Mapping[str, str | None], feats: str | None, misc: str | None
 ) -> dict[str, str]:
     """The columns, FEATS and MISC of a word in one dict; `Number[psor]` becomes Number__psor."""
-    found: dict[str, str] = {}
+    features: dict[str, str] = {}
     for text in (misc, feats):
         for pair in (text or "").split("|"):
             name, equals, value = pair.partition("=")
             if equals:
-                found[name.strip().replace("[", "__").replace("]", "")] = value.strip()
-    found |= {name: value for name, value in columns.items() if value is not None}
-    return {name: unicodedata.normalize("NFC", value) for name, value in found.items()}
+                features[name.strip().replace("[", "__").replace("]", "")] = value.strip()
+    features |= {name: value for name, value in columns.items() if value is not None}
+    return {name: unicodedata.normalize("NFC", value) for name, value in features.items()}
 
 
 def of_conllu(path: Path) -> Corpus:
@@ -164,8 +163,8 @@ def of_conllu(path: Path) -> Corpus:
             id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = cells
             if "." in id:
                 continue
-            for each in deps.split("|") if deps != "_" and "-" not in id else ():
-                governor, _, relation = each.partition(":")
+            for edge in deps.split("|") if deps != "_" and "-" not in id else ():
+                governor, _, relation = edge.partition(":")
                 if "." not in governor:
                     edges.append((int(governor), int(id), relation))
             if "-" in id:
@@ -240,9 +239,9 @@ def _sentences(
         if document in documents:
             at[id] = len(sentences)
             known = {key: value for key, value in (("sent_id", name), ("text", text)) if value}
-            said = {**documents[document][1], **known, **dict(metadata or {})}
-            said = {key: unicodedata.normalize("NFC", value) for key, value in said.items()}
-            sentences.append(Sentence(name or "", str(document), [anchor()], said))
+            own = {**documents[document][1], **known, **dict(metadata or {})}
+            own = {key: unicodedata.normalize("NFC", value) for key, value in own.items()}
+            sentences.append(Sentence(name or "", str(document), [anchor()], own))
     places: dict[int, tuple[int, int]] = {}
     before: str | None = None
     for row in connection.execute(
@@ -294,7 +293,7 @@ def _inputs(
             [sequence],
         ).fetchnumpy()
         where = [rows[name] - 1 for name in ("layer", "head")]
-        layers, heads = (int(each.max()) + 1 for each in where)
+        layers, heads = (int(numbers.max()) + 1 for numbers in where)
         weights = np.full((layers, heads, count, count), np.nan)
         weights[(*where, rows["from_position"], rows["at"] - 1)] = rows["weight"]
         assert not np.isnan(weights).any()

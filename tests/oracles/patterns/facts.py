@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from patterns import items
+from attnbank.queries.patterns import syntax
+from attnbank.queries.patterns.syntax import SURPRISAL, WHOLE, Clause, Edge, Test, Tie
 from patterns.attention import OPS, Attention
-from patterns.binding import Binding, Found, Place, Spot
+from patterns.binding import Binding, BoundEdge, Place, Spot
 from patterns.corpus import Corpus, Word
-from patterns.items import STAR, SURPRISAL, Attribute, Comparison, Edge, Item, Label
-from patterns.regexes import Regex, RequestError, plain
+from patterns.regexes import fits
 
 Value = str | float
+SENTENCE_OWNERS = ("meta", "global")
 
 
 class Facts:
@@ -36,15 +37,16 @@ class Facts:
         head = self.word(place).head
         return [] if head is None else [(place[0], head)]
 
-    def across(self, item: items.Join, place: Place, forward: bool) -> list[Place]:
-        """The words that one end of an edge could be, if the other end is bound to `place`."""
-        if isinstance(item, items.Corefer):
-            entities = dict.fromkeys(each.entity for each in self.word(place).mentions)
-            found = [each for name in entities for each in self.corpus.referring[name]]
-            return list(dict.fromkeys(found))
-        if isinstance(item.how, items.Heads):
-            return self.attention.others(place, item.how, forward)
-        if item.how.enhanced:
+    def across(self, tie: Tie, place: Place, forward: bool) -> list[Place]:
+        """The words that one end of a tie could be, if the other end is bound to `place`."""
+        if isinstance(tie, syntax.Corefers):
+            entities = dict.fromkeys(mention.entity for mention in self.word(place).mentions)
+            heads = [head for entity in entities for head in self.corpus.referring[entity]]
+            return list(dict.fromkeys(heads))
+        if isinstance(tie, syntax.AttentionEdge):
+            return self.attention.others(place, tie, forward)
+        assert isinstance(tie, Edge)
+        if tie.is_enhanced:
             edges = self.corpus.sentences[place[0]].enhanced
             ends = [edge[:2] if forward else (edge[1], edge[0]) for edge in edges]
             return list(dict.fromkeys((place[0], to) for at, to in ends if at == place[1]))
@@ -54,41 +56,57 @@ class Facts:
         """All sentences of the document that a sentence is in."""
         sentences = self.corpus.sentences
         name = sentences[at].document
-        return [each for each in range(len(sentences)) if sentences[each].document == name]
+        return [spot for spot in range(len(sentences)) if sentences[spot].document == name]
 
-    # Items.
+    # Clauses.
 
-    def holds(self, item: Item, binding: Binding) -> bool:
-        """Whether an item holds; all its names must be bound."""
-        if isinstance(item, items.Node):
-            place = binding.nodes[item.name]
-            return any(all(self.fits(place, test) for test in tests) for tests in item.alternatives)
-        if isinstance(item, Edge):
-            return bool(self.edges(item, binding))
-        if isinstance(item, items.Corefer):
-            return self.corefer(item, binding)
-        if isinstance(item, items.Order):
-            return self.ordered(item, binding)
-        if isinstance(item, Comparison):
-            return self.compared(item, binding)
-        raise AssertionError(item)
+    def holds(self, clause: Clause, binding: Binding) -> bool:
+        """Whether a clause holds; all its names must be bound."""
+        if isinstance(clause, syntax.Node):
+            place = binding.nodes[clause.name]
+            return any(
+                all(self.passes(place, test) for test in tests) for tests in clause.alternatives
+            )
+        if isinstance(clause, Edge | syntax.AttentionEdge):
+            return bool(self.edges(clause, binding))
+        if isinstance(clause, syntax.Corefers):
+            return self.corefer(clause, binding)
+        if isinstance(clause, syntax.Path):
+            return self.dominates(binding.nodes[clause.source], binding.nodes[clause.target])
+        if isinstance(clause, syntax.Order):
+            return self.ordered(clause, binding)
+        if isinstance(clause, syntax.Presence):
+            return bool(self.term(clause.reference, binding)) == clause.is_present
+        return self.compared(clause, binding)
 
-    def fits(self, place: Place, test: items.Test) -> bool:
+    def passes(self, place: Place, test: Test) -> bool:
         """Whether a test of a word holds."""
-        if test.key == SURPRISAL:
-            return (self.word(place).surprisal is not None) == (test.op == "some")
-        found = self.values(place, test.key)
-        if not found and test.otherwise is not None:
-            return self.fits(place, test.otherwise)
-        return test.holds(found)
+        if test.feature == SURPRISAL:
+            return (self.word(place).surprisal is not None) == (test.kind == "present")
+        values = self.values(place, test.feature)
+        if not values and test.fallback is not None:
+            return self.passes(place, test.fallback)
+        return holds_of(test, values)
 
-    def said(self, at: Spot, item: items.Meta | items.Flag) -> bool:
+    def said(self, at: Spot, clause: Clause | Test) -> bool:
         """Whether something holds of a sentence itself."""
-        sentence = self.corpus.sentences[at]
-        if isinstance(item, items.Meta):
-            value = sentence.metadata.get(item.test.key)
-            return item.test.holds([] if value is None else [value])
-        return self.flag(at, item.name) == item.wanted
+        if isinstance(clause, syntax.Presence):
+            key, wanted, test = clause.reference.feature, clause.is_present, None
+        elif isinstance(clause, syntax.Comparison):
+            assert isinstance(clause.left, syntax.Reference)
+            assert isinstance(clause.right, syntax.Constant)
+            kind: syntax.Kind = "equal" if clause.operator == "=" else "different"
+            key, wanted = clause.left.feature, True
+            test = Test(key, kind, (clause.right.value,), clause.left.position)
+        else:
+            assert isinstance(clause, Test)
+            key, wanted, test = clause.feature, True, clause
+        if key.startswith("is_"):
+            return self.flag(at, key.replace("is_not_", "is_")) == ("_not_" not in key)
+        value = self.corpus.sentences[at].metadata.get(key)
+        if test is None:
+            return (value is not None) == wanted
+        return holds_of(test, [] if value is None else [value])
 
     def flag(self, at: Spot, name: str) -> bool:
         words = self.corpus.sentences[at].words
@@ -106,31 +124,28 @@ class Facts:
                     reached.add(index)
                     todo.append(index)
         is_tree = len(reached) == len(words)
-        governed = {place[1] for each in self.words(at) for place in self.dependents(each)}
+        governed = {place[1] for word in self.words(at) for place in self.dependents(word)}
         is_cyclic = not governed <= reached
         return {"is_tree": is_tree, "is_forest": not is_cyclic, "is_cyclic": is_cyclic}[name]
 
     def values(self, place: Place, key: str) -> list[str]:
-        """The values of a feature: none if it is missing, several for several mentions."""
-        if "/" in key:
-            every = [self.values(place, each) for each in key.split("/")]
-            return next((each for each in every if each), [])
+        """The values of a feature of a word: none, one, or several of its mentions."""
         word = self.word(place)
         if key == "__id__":
             return [str(place[1])]
         if key == "mention":
-            return [each.kind for each in word.mentions]
+            return [mention.kind for mention in word.mentions]
         if key == "entity_type":
-            return [each.type for each in word.mentions if each.type is not None]
+            return [mention.type for mention in word.mentions if mention.type is not None]
         return [word.features[key]] if key in word.features else []
 
-    def corefer(self, item: items.Corefer, binding: Binding) -> bool:
+    def corefer(self, tie: syntax.Corefers, binding: Binding) -> bool:
         ends = []
-        for name in (item.one, item.other):
-            if name == STAR:
-                at = binding.nodes[item.other if item.one == STAR else item.one][0]
+        for name in (tie.source, tie.target):
+            if name is None:
+                (at, _) = binding.nodes[tie.ends[0]]
                 spots = self.document(at) if self.wide else [at]
-                ends.append([place for each in spots for place in self.words(each)])
+                ends.append([place for spot in spots for place in self.words(spot)])
             else:
                 ends.append([binding.nodes[name]])
         return any(
@@ -141,34 +156,25 @@ class Facts:
             for n in self.word(other).mentions
         )
 
-    def ordered(self, item: items.Order, binding: Binding) -> bool:
-        one, other = binding.nodes.get(item.one), binding.nodes.get(item.other)
+    def ordered(self, order: syntax.Order, binding: Binding) -> bool:
+        one, other = binding.nodes.get(order.left), binding.nodes.get(order.right)
         if one is not None and other is not None:
-            if item.op not in ("<", "<<", "->>"):
-                raise RequestError(f"{item.op} is of edges")
-            if one[0] != other[0]:
-                return False
-            if item.op == "->>":
-                return self.dominates(one, other)
-            return one[1] + 1 == other[1] if item.op == "<" else one[1] < other[1]
-        if other is not None or item.op in ("<", "->>"):
-            raise RequestError(f"{item.op} is of two nodes")
-        edge = binding.edges[item.other]
+            near = one[1] + 1 == other[1] if order.sign == "<" else one[1] < other[1]
+            return one[0] == other[0] and near
+        edge = binding.edges[order.right]
         if one is not None:
-            if item.op != "<<":
-                raise RequestError(f"{item.op} is of two edges")
             left, right = _span(edge)
             return one[0] == edge.source[0] == edge.target[0] and left < one[1] < right
-        (a, b), (c, d) = _span(binding.edges[item.one]), _span(edge)
-        first = binding.edges[item.one]
+        first = binding.edges[order.left]
+        (a, b), (c, d) = _span(first), _span(edge)
         if len({first.source[0], first.target[0], edge.source[0], edge.target[0]}) > 1:
             return False
         apart = b <= c or d <= a
-        if item.op == "<>":
+        if order.sign == "<>":
             return apart
-        if apart or item.op not in ("<<", "><"):
+        if apart:
             return False
-        if item.op == "<<":
+        if order.sign == "<<":
             return c <= a and b <= d and (a, b) != (c, d)
         return a < c < b < d or c < a < d < b
 
@@ -185,121 +191,123 @@ class Facts:
             above = self.governors(above[0])
         return False
 
-    def compared(self, item: Comparison, binding: Binding) -> bool:
-        left = self.term(item.left, binding)
-        if item.op in ("some", "none"):
-            return bool(left) == (item.op == "some")
-        if isinstance(item.right, Regex):
-            return items.Test("", item.op, (), item.right).holds([_text(each) for each in left])
-        assert item.right is not None
-        right = self.term(item.right, binding)
-        if item.op in ("=", "<>"):
-            same = [_same(one, other) for one in left for other in right]
-            return any(each == (item.op == "=") for each in same)
-        return any(OPS[item.op](_number(a), _number(b)) for a in left for b in right)
+    def compared(self, comparison: syntax.Comparison, binding: Binding) -> bool:
+        left, right = self.term(comparison.left, binding), comparison.right
+        is_equality = comparison.operator in ("=", "<>")
+        if not isinstance(right, syntax.Constant):
+            others = self.term(right, binding)
+        elif isinstance(right.value, syntax.Regex):
+            same = [fits(right.value, str(value)) for value in left]
+            return any(fitting == (comparison.operator == "=") for fitting in same)
+        else:
+            others = [right.value] if is_equality else [float(right.written)]
+        pairs = [(one, other) for one in left for other in others]
+        if is_equality:
+            return any(_same(*pair) == (comparison.operator == "=") for pair in pairs)
+        return any(OPS[comparison.operator](float(one), float(other)) for one, other in pairs)
 
-    def term(self, term: items.Term, binding: Binding) -> list[Value]:
+    def term(self, term: syntax.Term | syntax.Constant, binding: Binding) -> list[Value]:
         """The values of one side of a comparison; none if it is missing."""
-        if isinstance(term, str | float):
-            return [term]
-        if isinstance(term, items.Sum):
+        if isinstance(term, syntax.Constant):
+            return [float(term.written)]
+        if isinstance(term, syntax.Sum):
             totals = [0.0]
             for sign, part in term.parts:
-                found = [value for each in self.term(part, binding) for value in _numeric(each)]
-                totals = [total + sign * value for total in totals for value in found]
+                values = [number for value in self.term(part, binding) for number in _number(value)]
+                times = 1 if sign == "+" else -1
+                totals = [total + times * value for total in totals for value in values]
             return [*totals]
-        assert isinstance(term, Attribute)
+        if isinstance(term, syntax.NodeFunction):
+            one, other = binding.nodes[term.first], binding.nodes[term.second]
+            if term.kind != "proj_size":
+                return _distance(one, other, term.kind)
+            below = [place for place in self.words(one[0]) if self.dominates(one, place)]
+            return [float(sum(self.values(place, "upos") != ["PUNCT"] for place in below))]
         place = binding.nodes.get(term.owner)
-        if term.key == "proj_size" and term.other is None and place is not None:
-            below = [each for each in self.words(place[0]) if self.dominates(place, each)]
-            words = [self.word(each) for each in below]
-            return [float(sum(each.features.get("upos") != "PUNCT" for each in words))]
-        if term.other is not None:
-            if place is None or term.other not in binding.nodes:
-                raise RequestError(f"{term.key} is of two nodes")
-            return _distance(place, binding.nodes[term.other], term.key)
-        if place is not None and term.key == SURPRISAL:
+        if place is not None and term.feature == SURPRISAL:
             nats = self.word(place).surprisal
             return [] if nats is None else [nats]
         if place is not None:
-            return [*self.values(place, term.key)]
+            features = [self.values(place, key) for key in (term.feature, *term.others)]
+            return [*next((values for values in features if values), [])]
         edge = binding.edges[term.owner]
-        if term.key in ("length", "delta"):
-            return _distance(edge.source, edge.target, term.key)
-        if term.key == "label":
+        if term.feature in ("length", "delta"):
+            return _distance(edge.source, edge.target, term.feature)
+        if term.feature == "label":
             return [edge.label]
         if edge.weight is not None:
-            return [edge.weight] if term.key == "weight" else []
-        if term.key == "enhanced":
+            return [edge.weight] if term.feature == "weight" else []
+        if term.feature == "enhanced":
             return ["yes"] if edge.label.startswith("E:") else []
-        return [*_part(edge.label.removeprefix("E:"), term.key)]
+        return [*_part(edge.label.removeprefix("E:"), term.feature)]
 
     # Edges.
 
-    def edges(self, item: Edge, binding: Binding) -> list[Found]:
-        """The edges that an item can be, given its ends; one end may be a star."""
-        if isinstance(item.how, items.Heads):
-            return self.attention.edges(item, item.how, binding)
-        if item.how.enhanced:
-            return self.enhanced(item, item.how, binding)
-        if item.source == STAR:
-            targets = [binding.nodes[item.target]]
-        elif item.target == STAR:
-            targets = self.dependents(binding.nodes[item.source])
+    def edges(self, edge: Edge | syntax.AttentionEdge, binding: Binding) -> list[BoundEdge]:
+        """The edges that a clause can be, given its ends; one end may be a star."""
+        if isinstance(edge, syntax.AttentionEdge):
+            return self.attention.edges(edge, binding)
+        source, target = (
+            None if name is None else binding.nodes[name] for name in (edge.source, edge.target)
+        )
+        (at, _) = source or target or (0, 0)
+        if edge.is_enhanced:
+            triples = list(dict.fromkeys(self.corpus.sentences[at].enhanced))
         else:
-            source = binding.nodes[item.source]
-            target = binding.nodes[item.target]
-            targets = [target] if self.governors(target) == [source] else []
-        found = []
-        for target in targets:
-            relation = self.word(target).deprel
-            if relation is not None and _fits(item.how, relation):
-                found += [Found(each, target, relation) for each in self.governors(target)]
-        return found
-
-    def enhanced(self, item: Edge, how: Label, binding: Binding) -> list[Found]:
-        """The edges of the enhanced graph that an item can be."""
-        bound = [binding.nodes.get(each) for each in (item.source, item.target)]
-        at = next(each[0] for each in bound if each is not None)
-        found = []
-        for head, dependent, relation in dict.fromkeys(self.corpus.sentences[at].enhanced):
+            places = [target] if target is not None else self.dependents(source or (at, 0))
+            words = [(index, self.word((at, index))) for _, index in places]
+            triples = [
+                (word.head, index, word.deprel)
+                for index, word in words
+                if word.head is not None and word.deprel is not None
+            ]
+        bound = []
+        for head, dependent, relation in triples:
             ends = ((at, head), (at, dependent))
-            if any(each not in (None, end) for each, end in zip(bound, ends, strict=True)):
-                continue
-            parts = [each for each in how.parts if each.key != "enhanced"]
-            if how.whole is not None or how.regex is not None:
-                fits = _fits(how, f"E:{relation}")
-            else:
-                fits = all(test.holds(_part(relation, test.key)) for test in parts)
-            if fits:
-                found.append(Found(*ends, f"E:{relation}"))
-        return found
+            label = f"E:{relation}" if edge.is_enhanced else relation
+            is_bound = source in (None, ends[0]) and target in (None, ends[1])
+            if is_bound and all(_label_passes(test, relation, label) for test in edge.label):
+                bound.append(BoundEdge(*ends, label))
+        return bound
 
 
-def _numeric(value: Value) -> list[float]:
+def holds_of(test: Test, values: list[str]) -> bool:
+    """Whether a test holds for these values; there are none if the feature is missing."""
+    if test.kind in ("present", "absent"):
+        return bool(values) == (test.kind == "present")
+    fitting = [
+        any(
+            fits(wanted, value) if isinstance(wanted, syntax.Regex) else wanted == value
+            for wanted in test.values
+        )
+        for value in values
+    ]
+    return any(is_fit == (test.kind == "equal") for is_fit in fitting)
+
+
+def _label_passes(test: Test, relation: str, label: str) -> bool:
+    if test.feature != WHOLE:
+        return holds_of(test, _part(relation, test.feature))
+    is_regex = any(isinstance(value, syntax.Regex) for value in test.values)
+    return holds_of(test, [label if is_regex else relation])
+
+
+def _number(value: Value) -> list[float]:
     try:
         return [float(value)]
     except ValueError:
         return []
 
 
-def _span(edge: Found) -> tuple[int, int]:
+def _span(edge: BoundEdge) -> tuple[int, int]:
     return min(edge.source[1], edge.target[1]), max(edge.source[1], edge.target[1])
 
 
-def _distance(one: Place, other: Place, key: str) -> list[Value]:
+def _distance(one: Place, other: Place, kind: str) -> list[Value]:
     if one[0] != other[0]:
         return []
     delta = float(other[1] - one[1])
-    return [abs(delta) if key == "length" else delta]
-
-
-def _fits(how: Label, relation: str) -> bool:
-    if how.regex is not None:
-        return how.regex.fits(relation)
-    if how.whole is not None:
-        return (relation in how.whole) != how.negated
-    return all(test.holds(_part(relation, test.key)) for test in how.parts)
+    return [abs(delta) if kind == "length" else delta]
 
 
 def _part(relation: str, key: str) -> list[str]:
@@ -308,18 +316,7 @@ def _part(relation: str, key: str) -> list[str]:
     return {"1": [first], "2": [second] if colon else []}.get(key, [])
 
 
-def _text(value: Value) -> str:
-    return plain(value) if isinstance(value, float) else value
-
-
 def _same(one: Value, other: Value) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other
-    return _text(one) == _text(other)
-
-
-def _number(value: Value) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise RequestError(f"{value!r} is no number") from None
+    if isinstance(one, float) or isinstance(other, float):
+        return _number(one) == _number(other) != []
+    return one == other

@@ -2,8 +2,8 @@
 
     hits(request, corpus) -> [Hit(sentence, {node: (sentence, index)}, {edge: label})]
 
-It is slow and obvious: each name of a block is bound in turn to every word that it could be, and an
-item is checked as soon as all its names are bound. Grew's rules leave open what follows:
+It is slow and obvious: each name of a block is bound in turn to every word that it could be, and a
+clause is checked as soon as all its names are bound. Grew's rules leave open what follows:
 
 - SEP and CLS mean any such token of the input that has the other end; they are not bound.
 - `A ~ B` are heads of two different mentions of one entity, so `A ~ *` needs another mention.
@@ -17,17 +17,19 @@ item is checked as soon as all its names are bound. Grew's rules leave open what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
-from patterns import items
-from patterns.attention import check_ends
+from attnbank.queries.patterns import syntax
+from attnbank.queries.patterns.parser import parse_request
+from attnbank.queries.patterns.syntax import SURPRISAL, AttentionEdge, Block, Clause, Edge, Tie
+from patterns.attention import SPECIAL
 from patterns.binding import Binding, Place
 from patterns.corpus import Corpus
-from patterns.facts import Facts
-from patterns.items import SPECIAL, STAR, SURPRISAL, Attribute, Block, Edge, Heads, Item, Request
-from patterns.parser import parse
-from patterns.regexes import RequestError
+from patterns.facts import SENTENCE_OWNERS, Facts
 
 
 @dataclass(frozen=True)
@@ -42,208 +44,203 @@ class Hit:
 def hits(text: str, corpus: Corpus, within: str = "sentence") -> list[Hit]:
     """Every hit of a request in a corpus, in the order of the text.
 
-    `within` is sentence or document. Raises RequestError for what is not in the language, and for a
-    head that the maps lack.
+    `within` is sentence or document.
     """
-    request = parse(text)
-    check(request)
+    blocks = [
+        replace(block, clauses=tuple(map(_with_references, block.clauses)))
+        for block in parse_request(text)
+    ]
     facts = Facts(corpus, within == "document")
-    blocks = [request.pattern, *request.filters]
-    edges = [item for block in blocks for item in block.items if isinstance(item, Edge)]
-    heads = [item.how for item in edges if isinstance(item.how, Heads)]
-    for each in heads:
-        facts.attention.check(each)
-    usable = facts.attention.read() if heads else list(range(len(corpus.sentences)))
+    reads_maps = any(syntax.parts(AttentionEdge, blocks))
+    spots = facts.attention.sentences() if reads_maps else list(range(len(corpus.sentences)))
     if SURPRISAL in text:
-        usable = [each for each in usable if each in corpus.measured]
-    search = _Search(facts, request)
-    found = []
-    for at in usable:
-        spots = [at]
-        if facts.wide:
-            spots = [each for each in facts.document(at) if each in usable]
-        found += [_hit(facts, at, binding) for binding in search.of(at, spots)]
-    return sorted(set(found), key=lambda hit: [at for _, at in hit.nodes])
+        spots = [spot for spot in spots if spot in corpus.measured]
+    search = _Search(facts, blocks)
+    bindings = [
+        (at, binding)
+        for at in spots
+        for binding in search.of(
+            at, [spot for spot in facts.document(at) if spot in spots] if facts.wide else [at]
+        )
+    ]
+    return sorted(
+        {_hit(facts, at, binding) for at, binding in bindings},
+        key=lambda hit: [place for _, place in hit.nodes],
+    )
 
 
 def _hit(facts: Facts, at: int, binding: Binding) -> Hit:
-    names = facts.corpus.sentences
-    nodes = {n: (names[p[0]].name, p[1]) for n, p in binding.nodes.items()}
-    edges = {name: edge.label for name, edge in binding.edges.items()}
-    return Hit(names[at].name, tuple(sorted(nodes.items())), tuple(sorted(edges.items())))
+    sentences = facts.corpus.sentences
+    nodes = {
+        str(name): (sentences[spot].name, index) for name, (spot, index) in binding.nodes.items()
+    }
+    edges = {str(name): edge.label for name, edge in binding.edges.items()}
+    return Hit(sentences[at].name, tuple(sorted(nodes.items())), tuple(sorted(edges.items())))
 
 
-# What a request declares and needs.
+def _with_references(clause: Clause) -> Clause:
+    """A comparison with N.f on the right, which the parser reads as a text, as a reference."""
+    if not isinstance(clause, syntax.Comparison):
+        return clause
+    if isinstance(clause.right, syntax.Sum):
+        parts = tuple((sign, _operand(part)) for sign, part in clause.right.parts)
+        return replace(clause, right=syntax.Sum(parts))
+    return replace(clause, right=_operand(clause.right))
 
 
-def _nodes(item: Item) -> list[str]:
-    """The nodes that an item declares."""
-    if isinstance(item, items.Node):
-        return [item.name]
-    if isinstance(item, items.Corefer):
-        return [each for each in (item.one, item.other) if each != STAR]
-    if isinstance(item, Edge):
-        ends = [each for each in (item.source, item.target) if not _is_free(item, each)]
-        return [] if STAR in (item.source, item.target) else ends
-    return []
+def _operand(part: Any) -> Any:
+    if not isinstance(part, syntax.Constant) or part.is_quoted:
+        return part
+    reference = re.fullmatch(r"([^\W\d][^.]*)\.(\w+)", part.written)
+    if reference is None:
+        return part
+    return syntax.Reference(syntax.Name(reference[1], part.position), reference[2])
 
 
-def _is_free(edge: Edge, end: str) -> bool:
-    return end == STAR or (isinstance(edge.how, Heads) and end in SPECIAL)
+# What a clause declares and needs.
 
 
-def _declared(block: Block) -> tuple[list[str], list[str]]:
-    """The nodes and the edges that a block names, in order."""
-    nodes = dict.fromkeys(name for item in block.items for name in _nodes(item))
-    named = [each.name for each in block.items if isinstance(each, Edge) and each.name]
-    if len(set(named)) < len(named):
-        raise RequestError("two edges of one name")
-    return list(nodes), named
+def _ends(tie: Tie) -> list[str]:
+    """The nodes at the ends of a tie, without stars and special tokens."""
+    return [end for end in tie.ends if not (isinstance(tie, AttentionEdge) and str(end) in SPECIAL)]
 
 
-def needs(item: Item) -> list[str]:
-    """The names that must be bound before an item can be checked."""
-    if isinstance(item, items.Node):
-        return [item.name]
-    if isinstance(item, Edge):
-        return [each for each in (item.source, item.target) if not _is_free(item, each)]
-    if isinstance(item, items.Corefer):
-        return [each for each in (item.one, item.other) if each != STAR]
-    if isinstance(item, items.Order):
-        return [item.one, item.other]
-    if isinstance(item, items.Comparison):
-        sides = (item.left, item.right)
-        sums = [each.parts for each in sides if isinstance(each, items.Sum)]
-        every = [*sides, *(part for parts in sums for _, part in parts)]
-        terms = [each for each in every if isinstance(each, Attribute)]
-        return [name for each in terms for name in (each.owner, each.other) if name]
-    return []
+def _declared(clauses: Sequence[Clause]) -> list[str]:
+    """The nodes that clauses declare, in order: in brackets, and at both ends of an edge."""
+    nodes: dict[str, None] = {}
+    for clause in clauses:
+        if isinstance(clause, syntax.Node):
+            nodes[clause.name] = None
+        elif isinstance(clause, syntax.Corefers) or (
+            isinstance(clause, Edge | AttentionEdge) and len(clause.ends) == 2
+        ):
+            nodes |= dict.fromkeys(_ends(clause))
+    return list(nodes)
 
 
-def check(request: Request) -> None:
-    """Raise RequestError for a name that is not declared, and for two edges of the same name."""
-    nodes, edges = _declared(request.pattern)
-    for block in [request.pattern, *request.filters]:
-        own_nodes, own_edges = _declared(block)
-        if block is not request.pattern and set(own_edges) & set(edges):
-            raise RequestError("an edge of the pattern has this name")
-        for item in block.items:
-            if isinstance(item, Edge):
-                check_ends(item)
-            known = {*nodes, *own_nodes}
-            if not isinstance(item, items.Node | Edge | items.Corefer):
-                known |= {*edges, *own_edges}
-            for name in needs(item):
-                if name not in known:
-                    raise RequestError(f"nothing declares {name}")
+@cache
+def needs(clause: Clause) -> list[str]:
+    """The names that must be bound before a clause can be checked."""
+    if isinstance(clause, syntax.Node):
+        return [clause.name]
+    if isinstance(clause, Tie):
+        return _ends(clause)
+    if isinstance(clause, syntax.Order):
+        return [clause.left, clause.right]
+    owners: list[str] = [reference.owner for reference in syntax.parts(syntax.Reference, clause)]
+    for function in syntax.parts(syntax.NodeFunction, clause):
+        owners += [function.first, function.second]
+    return owners
+
+
+def _is_about_sentence(clause: Clause) -> bool:
+    return isinstance(clause, syntax.Comparison | syntax.Presence) and any(
+        owner in SENTENCE_OWNERS for owner in needs(clause)
+    )
 
 
 class _Search:
     """The search for one request in the facts of a corpus."""
 
-    def __init__(self, facts: Facts, request: Request) -> None:
+    def __init__(self, facts: Facts, blocks: Sequence[Block]) -> None:
         self.facts = facts
-        self.request = request
-        self.loose = request.pattern.loose
+        patterns = [block.clauses for block in blocks if block.kind == "pattern"]
+        self.pattern = Block("pattern", tuple(clause for own in patterns for clause in own))
+        self.filters = [block for block in blocks if block.kind != "pattern"]
 
     def of(self, at: int, spots: list[int]) -> Iterator[Binding]:
         """The hits whose first node is in sentence `at`, and the other nodes in `spots`."""
-        empty = Binding({}, {})
-        if not self.about(self.request.pattern, at):
+        if not self.about(self.pattern, at):
             return
-        for binding in self.extend(self.request.pattern, empty, at, spots, set()):
-            if all(self.passes(each, binding, at, spots) for each in self.request.filters):
+        for binding in self.extend(self.pattern, Binding({}, {}), at, spots):
+            if all(self.passes(block, binding, at, spots) for block in self.filters):
                 yield binding
 
     def about(self, block: Block, at: int) -> bool:
         """Whether what a block says about the sentence as a whole holds."""
-        return all(
-            self.facts.said(at, item)
-            for item in block.items
-            if isinstance(item, items.Meta | items.Flag)
-        )
+        clauses = [clause for clause in block.clauses if _is_about_sentence(clause)]
+        return all(self.facts.said(at, said) for said in (*clauses, *block.tests))
 
     def passes(self, block: Block, binding: Binding, at: int, spots: list[int]) -> bool:
         if block.kind == "global":
             return self.about(block, at)
-        holds = self.about(block, at) and any(
-            True for _ in self.extend(block, binding, at, spots, self.loose)
-        )
+        holds = self.about(block, at) and any(True for _ in self.extend(block, binding, at, spots))
         return holds == (block.kind == "with")
 
     def extend(
-        self, block: Block, binding: Binding, at: int, spots: list[int], loose: set[str]
+        self, block: Block, binding: Binding, at: int, spots: list[int]
     ) -> Iterator[Binding]:
         """The bindings that extend `binding` so that a block holds."""
-        nodes, _ = _declared(block)
-        new = [name for name in nodes if name not in binding.nodes]
+        new = [name for name in _declared(block.clauses) if name not in binding.nodes]
         tied = self.tied(block, list(binding.nodes), new)
-        left: list[Item] = [
-            item for item in block.items if not isinstance(item, items.Meta | items.Flag)
-        ]
-        yield from self.bind(new, left, binding, at, spots, loose | block.loose, tied)
+        clauses = [clause for clause in block.clauses if not _is_about_sentence(clause)]
+        yield from self.bind(new, clauses, binding, at, spots, tied)
 
     def bind(
         self,
         new: list[str],
-        waiting: list[Item],
+        waiting: list[Clause],
         binding: Binding,
         at: int,
         spots: list[int],
-        loose: set[str],
         tied: set[str],
     ) -> Iterator[Binding]:
         # First bind named edges whose ends are bound, then check what can be checked, then bind a
         # node.
-        for item in waiting:
-            if isinstance(item, Edge) and item.name and binding.has_nodes(needs(item)):
-                left = [each for each in waiting if each is not item]
-                for edge in self.facts.edges(item, binding):
-                    more = binding.with_edge(item.name, edge)
-                    yield from self.bind(new, left, more, at, spots, loose, tied)
+        named = [
+            clause for clause in waiting
+            if isinstance(clause, Edge | AttentionEdge) and clause.name is not None
+        ]  # fmt: skip
+        for edge_clause in named:
+            ends = _ends(edge_clause)
+            if edge_clause.name is not None and all(end in binding.nodes for end in ends):
+                left: list[Clause] = [other for other in waiting if other is not edge_clause]
+                for edge in self.facts.edges(edge_clause, binding):
+                    more = binding.with_edge(edge_clause.name, edge)
+                    yield from self.bind(new, left, more, at, spots, tied)
                 return
-        named = {item.name for item in waiting if isinstance(item, Edge) and item.name}
+        coming = {*new, *(clause.name for clause in named)}
         left = []
-        for item in waiting:
-            if binding.has(needs(item), named | set(new)):
-                if not self.facts.holds(item, binding):
+        for clause in waiting:
+            names = needs(clause)
+            if coming.isdisjoint(names) and binding.has(names):
+                if not self.facts.holds(clause, binding):
                     return
             else:
-                left.append(item)
+                left.append(clause)
         if not new:
-            if left:
-                raise AssertionError(f"nothing binds what {left} needs")
+            assert not left, f"nothing binds what {left} needs"
             yield binding
             return
         name, guide = self.next(new, left, binding)
-        taken = {place for each, place in binding.nodes.items() if each not in loose}
+        taken = {place for node, place in binding.nodes.items() if not node.endswith("$")}
         for place in self.candidates(name, guide, binding, at, spots, tied):
-            if name in loose or place not in taken:
+            if name.endswith("$") or place not in taken:
                 more = binding.with_node(name, place)
-                rest = [each for each in new if each != name]
-                yield from self.bind(rest, left, more, at, spots, loose, tied)
+                rest = [other for other in new if other != name]
+                yield from self.bind(rest, left, more, at, spots, tied)
 
     def next(
-        self, new: list[str], waiting: list[Item], binding: Binding
-    ) -> tuple[str, items.Join | None]:
+        self, new: list[str], waiting: list[Clause], binding: Binding
+    ) -> tuple[str, Tie | None]:
         """The node to bind next: one at the other end of an edge, of a dependency if possible."""
         ways = []
-        for item in waiting:
-            if isinstance(item, items.Join) and len(needs(item)) == 2:
-                one, other = needs(item)
-                if (one in binding.nodes) != (other in binding.nodes):
-                    joined = isinstance(item, Edge) and isinstance(item.how, items.Label)
-                    ways.append((not joined, other if one in binding.nodes else one, item))
+        for clause in waiting:
+            if isinstance(clause, Tie) and not isinstance(clause, syntax.Path):
+                ends = _ends(clause)
+                free = [end for end in ends if end not in binding.nodes]
+                if len(ends) == 2 and len(free) == 1:
+                    ways.append((not isinstance(clause, Edge), free[0], clause))
         if ways:
             _, name, guide = min(ways, key=lambda way: way[0])
             return name, guide
-        tested = {item.name for item in waiting if isinstance(item, items.Node)}
+        tested = {clause.name for clause in waiting if isinstance(clause, syntax.Node)}
         return next((name for name in new if name in tested), new[0]), None
 
     def candidates(
         self,
         name: str,
-        guide: items.Join | None,
+        guide: Tie | None,
         binding: Binding,
         at: int,
         spots: list[int],
@@ -253,10 +250,10 @@ class _Search:
         allowed = [at] if name in tied else spots
         if guide is None:
             return [place for spot in allowed for place in self.facts.words(spot)]
-        one, other = needs(guide)
+        one, other = _ends(guide)
         forward = one in binding.nodes
-        found = self.facts.across(guide, binding.nodes[one if forward else other], forward)
-        return [place for place in found if place[0] in allowed]
+        places = self.facts.across(guide, binding.nodes[one if forward else other], forward)
+        return [place for place in places if place[0] in allowed]
 
     def tied(self, block: Block, bound: list[str], new: list[str]) -> set[str]:
         """The new nodes that must be in the first node's sentence.
@@ -265,12 +262,13 @@ class _Search:
         node, it is the first.
         """
         joined = {name: {name} for name in [*bound, *new]}
-        for item in block.items:
-            ends = needs(item)
-            if isinstance(item, items.Join) and len(ends) == 2:
-                union = joined[ends[0]] | joined[ends[1]]
-                for name in union:
-                    joined[name] = union
+        for clause in block.clauses:
+            if isinstance(clause, Tie) and not isinstance(clause, syntax.Path):
+                ends = _ends(clause)
+                if len(ends) == 2:
+                    union = joined[ends[0]] | joined[ends[1]]
+                    for name in union:
+                        joined[name] = union
         return {
             name
             for name in new

@@ -1,95 +1,42 @@
-"""How values are written: numbers, and regular expressions of two dialects, put into Python's."""
+"""Values that regular expressions of requests cover, by Python's `re`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import cache
+
+from attnbank.queries.patterns.syntax import Regex
+
+_STR_TOKEN = re.compile(r"\\(.)|(\[\^?\]?[^\]]*\])|([*+?]+)|(.)", re.DOTALL)
+_STR_OPERATORS = {"\\|": "|", "\\(": "(?:", "\\)": ")", "\\b": r"\b", "^": "(?m:^)", "$": "(?m:$)"}
 
 
-class RequestError(ValueError):
-    """The request is not one of the language, or asks for what is not there."""
-
-
-@dataclass(frozen=True)
-class Regex:
-    """A regular expression in Python's syntax; its first match must cover the whole value."""
-
-    text: str
-    ignore_case: bool = False
-
-    def fits(self, value: str) -> bool:
-        flags = re.ASCII | (re.IGNORECASE if self.ignore_case else 0)
-        found = re.match(self.text, value, flags)
-        return found is not None and found.end() == len(value)
+@cache
+def fits(regex: Regex, value: str) -> bool:
+    """Whether the first match of an expression covers the whole value."""
+    written = regex.text if regex.dialect == "pcre" else from_str(regex.text)
+    flags = re.ASCII | (re.IGNORECASE if regex.ignores_case else 0)
+    match = re.match(written, value, flags)
+    return match is not None and match.end() == len(value)
 
 
 def from_str(text: str) -> str:
     r"""An expression of OCaml's Str, where `\|` is the operator and not `|`, in Python's syntax."""
-    found, at = _alternatives(text, 0)
-    if at < len(text):
-        raise RequestError(f"the regular expression {text!r} closes what it does not open")
-    return found
-
-
-def _alternatives(text: str, at: int) -> tuple[str, int]:
-    found = ""
-    while at < len(text):
-        pair = text[at : at + 2]
-        if pair == "\\)":
-            return found, at
-        if pair == "\\|":
-            found, at = found + "|", at + 2
-            continue
-        atom, at = _atom(text, at)
-        while at < len(text) and text[at] in "*+?":
-            atom, at = f"(?:{atom}{text[at]})", at + 1
-        found += atom
-    return found, at
-
-
-def _atom(text: str, at: int) -> tuple[str, int]:
-    sign = text[at]
-    if sign == "[":
-        return _set(text, at + 1)
-    if sign in "^$":
-        return f"(?m:{sign})", at + 1
-    if sign == ".":
-        return ".", at + 1
-    if sign != "\\":
-        return re.escape(sign), at + 1
-    after = text[at + 1 : at + 2]
-    if after == "(":
-        found, end = _alternatives(text, at + 2)
-        if text[end : end + 2] != "\\)":
-            raise RequestError(f"the regular expression {text!r} is not closed")
-        return f"(?:{found})", end + 2
-    if after == "b":
-        return r"\b", at + 2
-    if after == "" or (after.isdigit() and after != "0"):
-        raise RequestError(f"the regular expression {text!r} refers back, or ends too early")
-    return re.escape(after), at + 2
-
-
-def _set(text: str, at: int) -> tuple[str, int]:
-    negated = text[at : at + 1] == "^"
-    at += negated
-    end = text.find("]", at + 1)
-    if end < 0:
-        raise RequestError(f"the set of the regular expression {text!r} is not closed")
-    inside = "".join(sign if sign == "-" else re.escape(sign) for sign in text[at:end])
-    return f"[{'^' if negated else ''}{inside}]", end + 1
-
-
-def from_pcre(text: str) -> str:
-    if re.search(r"\(\?(?![:i])|\\[1-9gkK]|[*+?}]\+", text):
-        raise RequestError(f"the regular expression {text!r} looks around or refers back")
-    try:
-        re.compile(text, re.ASCII)
-    except re.error as fault:
-        raise RequestError(f"the regular expression {text!r} is wrong: {fault}") from fault
-    return text
-
-
-def plain(number: float) -> str:
-    """A number in the form that values have: 007 is 7."""
-    return str(int(number)) if number == int(number) else str(number)
+    written, begins = "", True
+    for token in _STR_TOKEN.finditer(text):
+        escaped, characters, repeats, plain = token.groups()
+        if token[0] in _STR_OPERATORS:
+            written += _STR_OPERATORS[token[0]]
+        elif characters:
+            negated = characters.startswith("[^")
+            inside = characters[1 + negated : -1]
+            written += "[^" if negated else "["
+            written += "".join(sign if sign == "-" else re.escape(sign) for sign in inside) + "]"
+        elif repeats:
+            if begins:  # there is nothing to repeat
+                written, repeats = written + re.escape(repeats[0]), repeats[1:]
+            written += repeats[:1] if len(set(repeats)) < 2 else "*"  # x+? is (x+)?, that is x*
+        else:
+            written += "." if plain == "." else re.escape(escaped or plain)
+        begins = token[0] in ("\\|", "\\(")
+    return written
