@@ -138,6 +138,30 @@ def tiny_causal_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def options_for(sample: Path, tiny_model: Callable[[str], Path]) -> Callable[..., Any]:
+    """A function from a bank to the options of an ingest into it.
+
+    `corpus` is a file or folder, or the name of a file of the sample ("sample" is all of it);
+    `model` is a folder, minilm, or the kind of a tiny model. All else is as in IngestOptions.
+    """
+    from attnbank.ingest import IngestOptions
+
+    def make(
+        bank: Path, corpus: Path | str = "stories", model: Path | str = "bert", **more: Any
+    ) -> IngestOptions:
+        if corpus == "sample":
+            corpus = sample
+        elif isinstance(corpus, str):
+            corpus = sample / f"{corpus}.conllu"
+        is_kind = isinstance(model, str) and model not in ("minilm", "none")
+        return IngestOptions(
+            (str(corpus),), bank, str(tiny_model(str(model)) if is_kind else model), **more
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def forked() -> Iterator[Forked]:
     """A process that starts others in milliseconds, once it is there itself."""
     with Forked() as made:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from killed import check_killed, stop_before
 from writing_commands import Case, at_most_two_lines, spread
 
 NAMES = (
@@ -19,8 +20,14 @@ NAMES = (
 FEW = 2
 """How often one command is stopped in the slow tests: early and late in its run."""
 
-KILLED = ("ingest", "compute", "import", "merge", "delete", "ablate", "export --force")
-"""Those that the slow tests kill, too, each of which writes in another way."""
+KILLED = ("ingest", "compute", "import", "merge", "delete", "ablate")
+"""Those that the slow tests kill, each of which writes in another way."""
+
+ATOMIC = ("compute", "import", "merge", "delete")
+"""Those of which a kill leaves all or nothing in a bank: the others resume."""
+
+SHARES = (0.0, 0.25, 0.5, 0.9)
+"""Before which of its statements a command is killed, of all of them."""
 
 MANY = 100
 """The same in the soak, at other times whenever it is run."""
@@ -76,20 +83,33 @@ def check_spread(
 @pytest.mark.few("ingest", "ablate", "export --force", "delete")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "demo"])
-def test_stopped_at_any_time_it_ends_as_if_it_had_not_been(
+def test_interrupted_at_any_time_it_ends_as_if_it_had_not_been(
     case: Callable[[str], Case], tmp_path: Path, name: str
 ) -> None:
-    own = case(name)
-    assert check_spread(own, tmp_path, signal.SIGINT, FEW if name in KILLED else 1)
-    if name in KILLED:
-        assert check_spread(own, tmp_path, signal.SIGKILL, 1)
+    assert check_spread(case(name), tmp_path, signal.SIGINT, FEW if name in KILLED else 1)
 
 
 @pytest.mark.slow
-def test_a_file_that_was_half_written_is_not_there(
-    case: Callable[[str], Case], tmp_path: Path
+@pytest.mark.parametrize("name", KILLED)
+def test_killed_before_any_statement_it_ends_as_if_it_had_not_been(
+    case: Callable[[str], Case], tmp_path: Path, name: str
 ) -> None:
-    check_spread(case("-o"), tmp_path, signal.SIGKILL, FEW)
+    own = case(name)
+    for share in SHARES:
+        place = own.prepared(tmp_path / str(share))
+        statement = max(1, round(share * own.statements))
+        check_killed(own.run(place, setup=stop_before(statement)))
+        assert name not in ATOMIC or own.is_all_or_nothing(place), share
+        assert own.command.is_done(own.run(place)), share
+        assert not own.differences(place), share
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["-o", "export --force"])
+def test_killed_at_any_time_no_file_is_half_written(
+    case: Callable[[str], Case], tmp_path: Path, name: str
+) -> None:
+    check_spread(case(name), tmp_path, signal.SIGKILL, FEW)
 
 
 @pytest.mark.soak

@@ -11,19 +11,15 @@ from typing import Any
 import pytest
 from bank_rows import change_bank, query_bank
 from forked import Forked
-from killed import killed_at, statements, stopped_at
+from killed import COUNT, stop_before, take_count
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import merge_banks
 
 TABLES = (
-    "surprisal",
-    "ablation_set",
-    "ablated_head",
-    "ablated_surprisal",
-    "minimal_pair",
+    "surprisal", "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair",
     "ablated_pair",
-)
+)  # fmt: skip
 PAIRS = "good\tbad\nThe dogs bark.\tThe dogs barks.\nShe saw him.\tShe saw he.\n"
 AGREEMENT = """\
 # sent_id = one
@@ -86,8 +82,9 @@ def whole(
 ) -> tuple[Rows, int]:
     """What the command writes that nothing stops, and with how many statements."""
     folder = Path(shutil.copytree(ready, tmp_path_factory.mktemp("whole") / "copy"))
-    count = statements(forked, COMMAND, folder, OFTEN)
-    return _rows(folder / "bank.duckdb"), count
+    ended = forked.run(COMMAND, folder, setup=OFTEN + COUNT)
+    assert ended.status == 0, ended.told
+    return _rows(folder / "bank.duckdb"), take_count(folder)
 
 
 @pytest.fixture
@@ -120,57 +117,26 @@ def _check_whole_inputs(bank: Path) -> int:
     return len(words)
 
 
-def _check_ends_whole(copy: Path, whole: Rows, forked: Forked) -> None:
-    """The same command makes of a stopped one what it would have been, to the last digit.
-
-    Batches are the same, and are committed whole: no sum is in another order.
-    """
-    again = forked.run([*COMMAND, "-q"], copy, setup=OFTEN)
-    assert again.status == 0, again.told
-    found = _rows(copy / "bank.duckdb")
-    for table in TABLES:
-        assert found[table] == whole[table] and found[table], table
-    assert query_bank(
-        copy / "bank.duckdb", "select count(*) from ablation_set where finished is null"
-    )[0] == (0,)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", SHARES)
-def test_killed_it_goes_on(
-    share: float, copy: Path, whole: tuple[Rows, int], forked: Forked
-) -> None:
-    killed_at(forked, round(whole[1] * share), COMMAND, copy, OFTEN)
-    _check_whole_inputs(copy / "bank.duckdb")
-    _check_ends_whole(copy, whole[0], forked)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("at", range(40))
-def test_killed_by_the_dozen(
-    at: int, copy: Path, whole: tuple[Rows, int], forked: Forked, soak_seed: int
-) -> None:
-    """Twice: the second kill comes in what the first one left to do."""
-    killed_at(forked, 1 + (whole[1] - 1) * at // 40, COMMAND, copy, OFTEN)
-    _check_whole_inputs(copy / "bank.duckdb")
-    stopped_at(forked, 1 + (37 * at + soak_seed) % whole[1], COMMAND, copy, setup=OFTEN)
-    _check_whole_inputs(copy / "bank.duckdb")
-    _check_ends_whole(copy, whole[0], forked)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
 def test_interrupted_it_keeps_whole_inputs_and_says_so(
     share: float, copy: Path, whole: tuple[Rows, int], forked: Forked
 ) -> None:
-    at = round(whole[1] * share)
-    done = stopped_at(forked, at, [*COMMAND, "-q"], copy, signal.SIGINT, OFTEN)
+    """Batches are the same, and are committed whole: it ends the same to the last digit."""
+    bank, (rows, statements) = copy / "bank.duckdb", whole
+    setup = OFTEN + stop_before(round(statements * share), signal.SIGINT)
+    done = forked.run([*COMMAND, "-q"], copy, setup=setup)
     assert done.status == 1 and done.told.count("\n") <= 2, done.told
     assert "Interrupted; " in done.told and "Run the same command to resume." in done.told
-    words = _check_whole_inputs(copy / "bank.duckdb")
+    words = _check_whole_inputs(bank)
     assert f"Interrupted; {f'{words:,} words are saved' if words else 'no batch'}" in done.told
     assert words or share < max(SHARES)
-    _check_ends_whole(copy, whole[0], forked)
+    again = forked.run([*COMMAND, "-q"], copy, setup=OFTEN)
+    assert again.status == 0, again.told
+    resumed = _rows(bank)
+    for table in TABLES:
+        assert resumed[table] == rows[table] != [], table
+    assert query_bank(bank, "from ablation_set where finished is null") == []
 
 
 @pytest.mark.slow

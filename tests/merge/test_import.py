@@ -17,7 +17,6 @@ import pytest
 from bank_rows import change_bank
 from case_bank import make_bank
 from forked import Forked
-from killed import killed_at
 from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run_command_line
@@ -38,9 +37,6 @@ CATALOG = {
     " from duckdb_functions() where not internal",
     "constraints": "select table_name, constraint_text from duckdb_constraints()",
 }
-
-STATEMENTS = 85
-"""An import runs about as many statements."""
 
 
 @pytest.fixture(scope="module")
@@ -381,30 +377,6 @@ def test_a_folder_of_any_name(exported: Path, tmp_path: Path) -> None:
     odd = exported.rename(tmp_path / "it's [a] *?")
     import_export(odd, tmp_path / "new.duckdb")
     assert _contents(tmp_path / "new.duckdb") == _contents(tmp_path / "old.duckdb")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "at",
-    [
-        *(1, STATEMENTS // 4, STATEMENTS // 2, STATEMENTS - 10),
-        *(
-            pytest.param(at, marks=pytest.mark.soak)
-            for at in range(2, STATEMENTS, STATEMENTS // 40)
-        ),
-    ],
-)
-def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
-    at: int, exported: Path, forked: Forked, tmp_path: Path
-) -> None:
-    new = tmp_path / "new.duckdb"
-    killed_at(forked, at, ["-b", str(new), "import", str(exported)], tmp_path)
-    assert not new.exists()
-    assert run_command_line(["-b", str(new), "import", str(exported), "-q"]) == 0
-    assert _contents(new) == _contents(tmp_path / "old.duckdb")
-    assert sorted(each.name for each in tmp_path.iterdir()) == [
-        "new.duckdb", "old.duckdb", "parquet",
-    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -12,16 +12,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import new_banks
 import pytest
 from bank_rows import change_bank, query_bank
+from partial_runs import ingest_part
 from pipelines import other_pipeline
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
 from attnbank.ingest.corpora.document import CorpusError
-from attnbank.ingest.progress import Progress
-from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
 
 CONLLU = """# newdoc id = {name}-1
@@ -246,15 +244,13 @@ def test_an_option_that_differs_is_used_or_refused(
     name: str,
     change: Change,
     is_interrupted: bool,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Where it is used and changes the rows, it shows in the run's name and in `info`."""
     first = _asked(folder, **change.also | {name: change.first})
-    new_banks.put(first.bank)
     second = _asked(folder, **change.also | {name: change.second})
     if is_interrupted:
-        _interrupt(first, monkeypatch)
+        ingest_part(first)
     else:
         ingest(first)
     before = query_bank(first.bank, "select id, name, corpus from run")
@@ -274,22 +270,6 @@ def test_an_option_that_differs_is_used_or_refused(
     assert (second.bank != first.bank) == (change.becomes == ELSEWHERE)
     if change.becomes in (RUN, CORPUS):
         _check_told(second, capsys)
-
-
-def _interrupt(options: IngestOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ingest as far as the first batch that is committed, and stop there."""
-
-    class Stopped(Exception):
-        pass
-
-    def tell(progress: Progress) -> None:
-        if progress.stage == "running" and progress.done:
-            raise Stopped
-
-    with monkeypatch.context() as patched, pytest.raises(Stopped):
-        patched.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
-        ingest(options, tell)
-    assert query_bank(options.bank, "select finished from run") == [(None,)]
 
 
 def _check_told(options: IngestOptions, capsys: pytest.CaptureFixture[str]) -> None:
@@ -416,11 +396,9 @@ def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:
 
 @pytest.mark.usual("device", "transformers")
 @pytest.mark.parametrize("what", ["device", "attnbank", "transformers"])
-def test_half_a_run_is_not_finished_by_other_means(
-    folder: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_half_a_run_is_not_finished_by_other_means(folder: Callable[[str], str], what: str) -> None:
     options = _asked(folder)
-    _interrupt(options, monkeypatch)
+    ingest_part(options)
     change = {
         "device": "run_part set device = 'cuda:0'",
         "attnbank": "run set code_version = '0.0.1'",

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from bank_rows import query_bank
+from partial_runs import ingest_part
 
 from attnbank.cli.app import run_command_line as attnbank
-from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.progress import Progress
-from attnbank.ingest.store import pipeline
+from attnbank.ingest import IngestOptions
 
 NAMES = [f"press/tiny-bert-random-{seed}" for seed in (1, 2, 3)]
 
@@ -29,10 +28,10 @@ def test_each_seed_gets_the_run_that_it_gets_alone(
     typed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert attnbank([*typed, "--random-weights", "1..3"]) == 0
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     for number, name in enumerate(NAMES, start=1):
-        assert f"Run {name} is finished ({number} of 3):\n" in told
-    assert told.count("no sentences skipped") == 1  # what is of the corpus stands once
+        assert f"Run {name} is finished ({number} of 3):\n" in printed
+    assert printed.count("no sentences skipped") == 1  # what is of the corpus stands once
     alone = ["-b", str(tmp_path / "alone.duckdb"), *typed[2:]]
     for seed in "123":
         assert attnbank([*alone, "--random-weights", seed]) == 0
@@ -49,25 +48,17 @@ def test_each_seed_gets_the_run_that_it_gets_alone(
 
 @pytest.mark.slow
 def test_what_is_there_stays_and_what_was_interrupted_goes_on(
-    typed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
-
-    def interrupt(progress: Progress) -> None:
-        if progress.stage == "running" and progress.done > 10:
-            raise KeyboardInterrupt
-
     bank, corpus, model = typed[1], typed[3], typed[5]
-    with pytest.raises(KeyboardInterrupt, match="are saved"):
-        options = IngestOptions((corpus,), Path(bank), model, batch_tokens=256, random_weights=2)
-        ingest(options, interrupt)
+    ingest_part(IngestOptions((corpus,), Path(bank), model, batch_tokens=256, random_weights=2))
     assert attnbank([*typed, "--random-weights", "1"]) == 0
     capsys.readouterr()
     assert attnbank([*typed, "--random-weights", "1..3"]) == 0
-    told = capsys.readouterr().err
-    assert f"Run {NAMES[0]} is already in the bank; nothing was added (1 of 3):" in told
-    assert f"Run {NAMES[1]} is finished; it resumed where it had stopped (2 of 3):" in told
-    assert f"Run {NAMES[2]} is finished (3 of 3):" in told
+    printed = capsys.readouterr().err
+    assert f"Run {NAMES[0]} is already in the bank; nothing was added (1 of 3):" in printed
+    assert f"Run {NAMES[1]} is finished; it resumed where it had stopped (2 of 3):" in printed
+    assert f"Run {NAMES[2]} is finished (3 of 3):" in printed
     before = query_bank(bank, "select name, id from run order by name")
     assert [name for name, _ in before] == NAMES
     assert attnbank([*typed, "--random-weights", "2..3", "--replace", "-q"]) == 0
@@ -76,14 +67,14 @@ def test_what_is_there_stays_and_what_was_interrupted_goes_on(
     assert changed == [False, True, True]
 
 
-def test_a_dry_run_tells_how_many(typed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_says_how_many(typed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert attnbank([*typed, "--random-weights", "0..4", "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("runs       5  (what follows is of one of them)\n")
     assert not Path(typed[1]).exists()
 
 
 @pytest.mark.parametrize(
-    ("seeds", "told"),
+    ("seeds", "printed"),
     [
         ("5..1", ["ends before it begins.", "smaller seed first: 1..5."]),
         ("1..1000000", ["is 1,000,000 runs, and one command makes at most 100.", "1..5"]),
@@ -98,10 +89,10 @@ def test_a_dry_run_tells_how_many(typed: list[str], capsys: pytest.CaptureFixtur
         ("1..2 --model none", ["--model none writes the text alone", ""]),
     ],
 )
-def test_seeds_that_there_are_not(
-    typed: list[str], seeds: str, told: list[str], capsys: pytest.CaptureFixture[str]
+def test_invalid_seeds_are_refused(
+    typed: list[str], seeds: str, printed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert attnbank([*typed, "--random-weights", *seeds.split()]) == 2
     fact, remedy = capsys.readouterr().err.splitlines()
-    assert fact.startswith("Error: ") and told[0] in fact and told[1] in remedy
+    assert fact.startswith("Error: ") and printed[0] in fact and printed[1] in remedy
     assert not Path(typed[1]).exists()

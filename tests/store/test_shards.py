@@ -20,6 +20,7 @@ from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
 COUNT = 3
+Options = Callable[..., IngestOptions]
 
 TEXT = """
     select document.index as document, document.name, sentence.index as sentence,
@@ -41,32 +42,29 @@ WEIGHTS = """
 
 
 @pytest.fixture(scope="module")
-def banks(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> list[Path]:
+def banks(tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
     """A bank of the sample corpus, and one of each of its shards."""
     folder = tmp_path_factory.mktemp("shards")
-    model = str(tiny_model("bert"))
-    ingest(IngestOptions((str(sample),), folder / "whole.duckdb", model))
-    for number in range(1, COUNT + 1):
-        bank = folder / f"{number}.duckdb"
-        ingest(IngestOptions((str(sample),), bank, model, shard=f"{number}/{COUNT}"))
-    return [folder / "whole.duckdb", *(folder / f"{each}.duckdb" for each in range(1, COUNT + 1))]
+    shards = [None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))]
+    banks = [folder / f"{number}.duckdb" for number in range(COUNT + 1)]
+    for bank, shard in zip(banks, shards, strict=True):
+        ingest(options_for(bank, "sample", shard=shard))
+    return banks
 
 
 def _rows(bank: Path, select: str) -> pl.DataFrame:
     with duckdb.connect(str(bank), read_only=True) as connection:
-        found: pl.DataFrame = connection.query(select).pl()
-        return found
+        frame: pl.DataFrame = connection.query(select).pl()
+        return frame
 
 
 def test_together_they_hold_every_word_and_every_weight_once(banks: list[Path]) -> None:
     whole, *shards = banks
     for select, keys in ((TEXT, ["document", "sentence", "word"]), (WEIGHTS, None)):
         expected = _rows(whole, select)
-        found = pl.concat([_rows(each, select) for each in shards])
-        found = found.sort(keys or found.columns[:-1])
-        assert_frame_equal(found, expected, abs_tol=1e-5)  # other batches round otherwise
+        rows = pl.concat([_rows(shard, select) for shard in shards])
+        rows = rows.sort(keys or rows.columns[:-1])
+        assert_frame_equal(rows, expected, abs_tol=1e-5)  # other batches round otherwise
 
 
 def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None:
@@ -85,9 +83,9 @@ def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
         (row,) = _rows(bank, "select name, options['shard'] as shard from run").iter_rows()
         assert row[0].endswith(f"/shard{number}of{COUNT}") and row[1] == f"{number}/{COUNT}"
         assert run_command_line(["-b", str(bank), "info"]) == 0
-        told = capsys.readouterr().out
-        assert f"  the shard {number}/{COUNT} of the documents\n" in told
-        assert f"which are its shard {number}/{COUNT}\n" in told
+        printed = capsys.readouterr().out
+        assert f"  the shard {number}/{COUNT} of the documents\n" in printed
+        assert f"which are its shard {number}/{COUNT}\n" in printed
     assert run_command_line(["-b", str(banks[0]), "info"]) == 0
     assert "the shard" not in capsys.readouterr().out
 
@@ -97,56 +95,48 @@ def test_an_analysis_of_a_shard_is_of_its_words(banks: list[Path]) -> None:
     counts = []
     for bank in banks:
         with open_bank(bank) as opened:
-            found = opened.query("best_head", relation="nsubj")
-            counts.append(found["n"].to_list())
+            counts.append(opened.query("best_head", relation="nsubj")["n"].to_list())
     (whole,), *parts = counts
     assert whole == sum(part for (part,) in parts) and all(part > 0 for (part,) in parts)
 
 
 def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
-    banks: list[Path], sample: Path, tiny_model: Callable[[str], Path]
+    banks: list[Path], options_for: Options
 ) -> None:
-    model = str(tiny_model("bert"))
-    options = IngestOptions((str(sample),), banks[2], model, shard=f"02/{COUNT}")
     content = banks[2].read_bytes()
-    assert ingest(options).state == "unchanged"
+    assert ingest(options_for(banks[2], "sample", shard=f"02/{COUNT}")).state == "unchanged"
     for bank, shard, told in (
         (banks[2], f"3/{COUNT}", "is shard 2/3, but this one is shard 3/3"),
         (banks[2], None, "is shard 2/3, but this one is the whole corpus"),
         (banks[0], f"2/{COUNT}", "is the whole corpus, but this one is shard 2/3"),
     ):
         with pytest.raises(CallError, match=f"{told}.*\nGive each shard a bank of its own"):
-            ingest(IngestOptions((str(sample),), bank, model, shard=shard))
+            ingest(options_for(bank, "sample", shard=shard))
     assert banks[2].read_bytes() == content
 
 
-def test_what_cannot_be_a_shard_is_refused(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    model, bank = str(tiny_model("bert")), tmp_path / "new.duckdb"
+def test_invalid_shards_are_refused(tmp_path: Path, options_for: Options) -> None:
+    bank = tmp_path / "new.duckdb"
     long, arabic = "9" * 5000 + "/3", "\u0661/\u0663"
     wrong = ("0/3", "4/3", "1", "a/b", "1/0", "-1/3", "1/3 ", "1-2/3", "1+2/3", "1/1000001")
     for shard in (*wrong, long, arabic):
         with pytest.raises(CallError, match="--shard must be K/N, with K from 1 to N"):
-            ingest(IngestOptions((str(sample),), bank, model, shard=shard))
+            ingest(options_for(bank, "sample", shard=shard))
     with pytest.raises(CallError, match="--limit draws from the whole corpus"):
-        ingest(IngestOptions((str(sample),), bank, model, shard="1/3", limit=2))
+        ingest(options_for(bank, "sample", shard="1/3", limit=2))
     with pytest.raises(CallError, match="11/11 of sample is empty"):
-        ingest(IngestOptions((str(sample),), bank, model, shard="11/11"))
+        ingest(options_for(bank, "sample", shard="11/11"))
     assert not bank.exists()
 
 
 @pytest.mark.slow
-def test_a_dry_run_counts_the_shard(
-    banks: list[Path], sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    model = str(tiny_model("bert"))
-    found = estimate(IngestOptions((str(sample),), banks[1], model, shard=f"1/{COUNT}"))
-    (held,) = _rows(banks[1], "select count(*), sum(words) from sentence").iter_rows()
-    assert (found.documents, found.sentences, found.words) == (4, *held)
+def test_a_dry_run_counts_the_shard(banks: list[Path], options_for: Options) -> None:
+    expected = estimate(options_for(banks[1], "sample", shard=f"1/{COUNT}"))
+    counts = _rows(banks[1], "select count(*), sum(words) from sentence").row(0)
+    assert (expected.documents, expected.sentences, expected.words) == (4, *counts)
 
 
-def test_what_cannot_be_read_is_in_one_shard_only() -> None:
+def test_unreadable_sentences_are_in_one_shard_only() -> None:
     def sentence(start: int | None) -> Sentence:
         document = None if start is None else DocumentStart(f"same name {start % 2}")
         return Sentence((Word("a"),), document=document)

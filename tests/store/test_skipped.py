@@ -1,19 +1,22 @@
-"""What an ingest leaves out is in `skipped`, with its reason; nothing goes in silence."""
+"""What an ingest leaves out is in `skipped`, with its reason; a run that would keep nothing fails."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import new_banks
 import pytest
 import safetensors.torch
 import tokenizers
 import torch
-from bank_rows import query_bank
+from bank_rows import change_bank, query_bank
 
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError
+from attnbank.sql.errors import AttnbankError
 
 GOOD = """\
 # sent_id = good
@@ -35,11 +38,7 @@ CYCLE = """\
 3\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_
 
 """
-
-
-@pytest.fixture
-def model(tiny_model: Callable[[str], Path]) -> str:
-    return str(tiny_model("bert"))
+Corpus = Callable[..., IngestOptions]
 
 
 def _long(words: int) -> str:
@@ -47,20 +46,27 @@ def _long(words: int) -> str:
     return "\n".join(["# sent_id = long", "1\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_", *rows, "", ""])
 
 
-def _corpus(path: Path, *sentences: str) -> Path:
-    path.write_text("".join(sentences), encoding="utf-8")
-    return path
+@pytest.fixture
+def corpus_of(tmp_path: Path, options_for: Callable[..., IngestOptions]) -> Corpus:
+    """A function from sentences to the options of an ingest of them."""
+
+    def write(*sentences: str, model: Path | str = "bert") -> IngestOptions:
+        path = tmp_path / "c.conllu"
+        path.write_text("".join(sentences), encoding="utf-8")
+        return options_for(tmp_path / "bank.duckdb", path, model)
+
+    return write
 
 
 @pytest.mark.slow
-def test_too_long_and_no_pieces(tmp_path: Path) -> None:
-    corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(600), NO_PIECES, GOOD.replace("good", "b"))
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    report = ingest(IngestOptions((str(corpus),), bank, "minilm"))
+def test_too_long_and_no_pieces(corpus_of: Corpus) -> None:
+    sentences = (GOOD, _long(600), NO_PIECES, GOOD.replace("good", "b"))
+    options = corpus_of(*sentences, model="minilm")
+    report = ingest(options)
     assert report.sentences == 2
     assert report.skipped == {"no-pieces": 1, "too-long": 1}
     rows = query_bank(
-        bank,
+        options.bank,
         "select skipped.name, reason, detail, place, sentence.name from skipped"
         " inner join sentence on sentence.id = skipped.sentence order by reason",
     )
@@ -69,67 +75,84 @@ def test_too_long_and_no_pieces(tmp_path: Path) -> None:
     assert all(row[0] == row[4] for row in rows)
     assert rows[1][3].endswith("c.conllu:5")
     # every accuracy is over what was kept
-    counted = query_bank(bank, "select distinct n from head_accuracy(relation := 'all')")
-    assert counted == [(4,)]
+    counts = "select distinct n from head_accuracy(relation := 'all')"
+    assert query_bank(options.bank, counts) == [(4,)]
 
 
 @pytest.mark.slow
-def test_max_tokens_counts_the_special_tokens(tmp_path: Path) -> None:
-    corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(3))
-    kept = ingest(
-        IngestOptions((str(corpus),), new_banks.put(tmp_path / "a.duckdb"), "minilm", max_tokens=5)
-    )
-    cut = ingest(
-        IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), "minilm", max_tokens=4)
-    )
-    assert (kept.sentences, kept.skipped) == (2, {})
-    assert (cut.sentences, cut.skipped) == (1, {"too-long": 1})
+def test_max_tokens_counts_the_special_tokens(corpus_of: Corpus, tmp_path: Path) -> None:
+    options = corpus_of(GOOD, _long(3), model="minilm")
+    for limit, sentences, skipped in ((5, 2, {}), (4, 1, {"too-long": 1})):
+        report = ingest(replace(options, bank=tmp_path / f"{limit}.duckdb", max_tokens=limit))
+        assert (report.sentences, report.skipped) == (sentences, skipped)
 
 
-def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path, model: str) -> None:
-    corpus = _corpus(tmp_path / "c.conllu", GOOD, CYCLE, _long(3))
-    bank = tmp_path / "bank.duckdb"
+def test_unreadable_sentences_are_listed_and_skipped_on_request(corpus_of: Corpus) -> None:
+    options = corpus_of(GOOD, CYCLE, _long(3))
     with pytest.raises(CorpusError) as caught:
-        ingest(IngestOptions((str(corpus),), bank, model))
-    assert [each.id for each in caught.value.problems] == ["cycle"]
-    assert not bank.exists()  # the bank is not touched
-    report = ingest(IngestOptions((str(corpus),), bank, model, skip_bad=True))
-    assert [each.sentence for each in report.problems] == ["cycle"]
+        ingest(options)
+    assert [problem.id for problem in caught.value.problems] == ["cycle"]
+    assert not options.bank.exists()  # the bank is not touched
+    report = ingest(replace(options, skip_bad=True))
+    assert [problem.sentence for problem in report.problems] == ["cycle"]
     assert (report.sentences, report.skipped) == (2, {"cycle": 1})
-    rows = query_bank(bank, "select run, name, reason, place from skipped")
-    assert rows == [(None, "cycle", "cycle", f"{corpus}:6")]
+    rows = query_bank(options.bank, "select run, name, reason, place from skipped")
+    assert rows == [(None, "cycle", "cycle", f"{options.corpora[0]}:6")]
 
 
-def test_a_corpus_of_nothing_but_faults_is_refused(tmp_path: Path, model: str) -> None:
-    corpus = _corpus(tmp_path / "c.conllu", CYCLE)
+def test_a_corpus_of_nothing_but_faults_is_refused(corpus_of: Corpus) -> None:
+    options = replace(corpus_of(CYCLE), skip_bad=True)
     with pytest.raises(CorpusError, match="cycle"):
-        ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", model, skip_bad=True))
-    assert not (tmp_path / "b.duckdb").exists()
+        ingest(options)
+    assert not options.bank.exists()
 
 
 @pytest.mark.slow
 def test_attention_that_does_not_sum_to_one(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
+    corpus_of: Corpus, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     """A damaged checkpoint: one embedding is infinite, so the softmax of its sentence is NaN."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in tiny_model("bert").iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    weights = safetensors.torch.load_file(folder / "model.safetensors")
-    tokenizer = (folder / "tokenizer.json").read_text()
-    vocabulary = weights["embeddings.word_embeddings.weight"]
-    odd = tokenizers.Tokenizer.from_str(tokenizer).token_to_id("z")
-    assert odd is not None
-    vocabulary[odd] = torch.inf
-    safetensors.torch.save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    model = Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))
+    weights = safetensors.torch.load_file(model / "model.safetensors")
+    tokenizer = tokenizers.Tokenizer.from_file(str(model / "tokenizer.json"))
+    weights["embeddings.word_embeddings.weight"][tokenizer.token_to_id("z")] = torch.inf
+    safetensors.torch.save_file(weights, model / "model.safetensors", {"format": "pt"})
     bad = GOOD.replace("good", "bad").replace("Dogs", "z")
-    corpus = _corpus(tmp_path / "c.conllu", GOOD, bad)
-    report = ingest(
-        IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), str(folder))
-    )
+    options = corpus_of(GOOD, bad, model=model)
+    report = ingest(options)
     assert (report.sentences, report.skipped) == (1, {"not-normalised": 1})
-    assert query_bank(tmp_path / "b.duckdb", "select name, batch from skipped") == [("bad", 1)]
-    assert query_bank(tmp_path / "b.duckdb", "select count(*) from sequence")[0] == (1,)
-    again = ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", str(folder)))
+    assert query_bank(options.bank, "select name, batch from skipped") == [("bad", 1)]
+    assert query_bank(options.bank, "select count(*) from sequence") == [(1,)]
+    again = ingest(options)
     assert (again.state, again.skipped) == ("unchanged", {"not-normalised": 1})
+
+
+@pytest.mark.slow
+def test_a_run_that_would_keep_nothing_is_refused(corpus_of: Corpus) -> None:
+    options = corpus_of(_long(5), _long(6).replace("long", "longer"))
+    whole = ingest(options)
+    assert whole.sentences == 2
+    for _ in range(2):  # typed again it is the same
+        with pytest.raises(
+            AttnbankError, match=r"No input of c could be used.*2 too-long"
+        ) as error:
+            ingest(replace(options, max_tokens=4))
+        assert "--max-tokens" in error.value.remedy
+        assert error.value.status == 1
+    assert query_bank(options.bank, "select name from run") == [(whole.run,)]
+    assert query_bank(options.bank, "select count(*) from skipped") == [(0,)]
+    # A bank of an older version, whose runs that kept nothing are finished.
+    change_bank(options.bank, "delete from sequence")
+    with pytest.raises(AttnbankError, match="No input of c could be used"):
+        ingest(options)
+    assert ingest(options).sentences == 2
+
+
+def test_the_command_ends_where_nothing_is_kept(
+    corpus_of: Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = corpus_of(_long(5))
+    command = ["-b", str(options.bank), "ingest", *options.corpora, "-m", options.model]
+    assert run_command_line([*command, "--max-tokens", "4"]) == 1
+    error = capsys.readouterr().err
+    assert "No input of c could be used" in error and "Next:" not in error

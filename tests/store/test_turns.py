@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import new_banks
 import pytest
 from bank_rows import query_bank
 
@@ -13,22 +12,12 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs import candidate_inputs, planning
 from attnbank.ingest.store import pipeline
 
-
-def _corpus(path: Path, sentences: int) -> str:
-    line = "{}\t{}\t{}\tNOUN\t_\t_\t{}\t{}\t_\t_\n"
-    words = ("rain", "fell", "here")
-    tree = "".join(
-        line.format(at, word, word, 0 if at == 1 else 1, "root" if at == 1 else "dep")
-        for at, word in enumerate(words, start=1)
-    )
-    text = "".join(f"# text = {' '.join(words)}\n{tree}\n" for _ in range(sentences))
-    path.write_text(text, encoding="utf-8")
-    return str(path)
+RAIN = "1\train\train\tNOUN\t_\t_\t0\troot\t_\t_\n2\tfell\tfell\tNOUN\t_\t_\t1\tdep\t_\t_\n\n"
 
 
 @pytest.mark.slow
 def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options_for: Callable[..., IngestOptions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four sentences are read at a time and every batch is committed, so that both happen often.
 
@@ -38,9 +27,8 @@ def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
     monkeypatch.setattr(candidate_inputs, "WINDOW", 4)
     monkeypatch.setattr(planning, "WINDOW", 4)
-    corpus = _corpus(tmp_path / "rain.conllu", 160)
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    report = ingest(IngestOptions((corpus,), bank, str(tiny_model("bert"))))
-    assert report.state == "new"
-    found = query_bank(bank, "select count(*), max(batch) from sequence")[0]
-    assert found == (160, 40)
+    corpus = tmp_path / "rain.conllu"
+    corpus.write_text(RAIN * 160, encoding="utf-8")
+    options = options_for(tmp_path / "bank.duckdb", corpus)
+    assert ingest(options).state == "new"
+    assert query_bank(options.bank, "select count(*), max(batch) from sequence") == [(160, 40)]

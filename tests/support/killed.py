@@ -18,7 +18,7 @@ class Killed:
     def execute(self, *args):
         count.append(None)
         if {counts}:
-            open("statements", "w").write(str(len(count)))
+            open(f"statements-{{os.getpid()}}", "w").write(str(len(count)))
         if len(count) == {at}:
             os.kill(os.getpid(), {number})
         return self.connection.execute(*args)
@@ -30,39 +30,36 @@ opening.connect = new_banks.connect = lambda *args, **named: Killed(connect(*arg
 """
 
 
-def stopped_at(
-    forked: Forked,
-    at: int,
-    args: list[str],
-    folder: Path,
-    number: signal.Signals = signal.SIGKILL,
-    setup: str = "",
-) -> Ended:
-    """Run `attnbank ARGS` in a folder, and send it a signal as it gives statement `at` to a bank.
+def stop_before(statement: int, number: signal.Signals = signal.SIGKILL) -> str:
+    """Code that sends this process a signal as it gives the nth statement to a bank."""
+    return _STOP.format(at=statement, number=int(number), counts=False)
 
-    `setup` is Python code that runs first.
-    """
-    code = _STOP.format(at=at, number=int(number), counts=False)
-    return forked.run(args, folder, setup=setup + code)
+
+COUNT = _STOP.format(at=0, number=0, counts=True)
+"""Code that writes into a file how many statements were given to banks (see `take_count`)."""
+
+
+def check_killed(ended: Ended) -> None:
+    """Check that a command was killed, or the process in which it did its work."""
+    worker_was = ended.status == 1 and "was killed (SIGKILL)" in ended.told
+    assert ended.status == -signal.SIGKILL or worker_was, ended.told
 
 
 def killed_at(forked: Forked, at: int, args: list[str], folder: Path, setup: str = "") -> None:
     """Kill `attnbank ARGS` where it is about to give statement `at` to a bank.
 
-    Raises AssertionError where the command ends before that.
+    `setup` is Python code that runs first.
     """
-    ended = stopped_at(forked, at, args, folder, setup=setup)
-    # Where the work is done in a process of its own, that one is killed, and the command says so.
-    is_told = ended.status == 1 and "was killed (SIGKILL)" in ended.told
-    assert ended.status == -signal.SIGKILL or is_told, ended.told
+    check_killed(forked.run(args, folder, setup=setup + stop_before(at)))
 
 
-def statements(forked: Forked, args: list[str], folder: Path, setup: str = "") -> int:
-    """Run `attnbank ARGS` in a folder to its end; how many statements it gives to banks."""
-    code = _STOP.format(at=0, number=0, counts=True)
-    ended = forked.run(args, folder, setup=setup + code)
-    assert ended.status == 0, ended.told
-    counted = folder / "statements"
-    found = int(counted.read_text())
-    counted.unlink()
-    return found
+def take_count(folder: Path) -> int:
+    """The number of statements that COUNT wrote in a folder, where the files of it are deleted.
+
+    Of several processes, it is that of the one that gave the most.
+    """
+    count = 0
+    for file in folder.glob("statements-*"):
+        count = max(count, int(file.read_text()))
+        file.unlink()
+    return count

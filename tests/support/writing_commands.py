@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 from forked import Ended, Forked
+from killed import COUNT, take_count
 
 from attnbank.sql.names import quoted
 
@@ -32,21 +33,10 @@ pipeline.SECONDS_AT_ONCE = 0
 WORDS = "select word.id as word, word.index as place from word order by word.id"
 """What a file of the user's own may say of each word."""
 
-_QUIET = frozenset(
-    {
-        "ablate",
-        "annotate",
-        "ingest",
-        "compute",
-        "probe",
-        "export",
-        "import",
-        "merge",
-        "delete",
-        "demo",
-        "surprisal",
-    }
-)
+_QUIET = frozenset({
+    "ablate", "annotate", "ingest", "compute", "probe", "export", "import", "merge", "delete",
+    "demo", "surprisal",
+})  # fmt: skip
 _VARYING = frozenset({"started", "finished", "changes"})
 
 _NUMBERED = {
@@ -136,13 +126,14 @@ class Case:
     """A command in a folder of its own, and how it ends without interruption.
 
     `ready` is the folder before the command, `before` its content; `expected` is the content after
-    it, and `seconds` is how long it takes.
+    it, `seconds` is how long it takes, and `statements` how many it gives to banks.
     """
 
     command: Command
     ready: Path
     forked: Forked
     seconds: float = 0.0
+    statements: int = 0
     expected: dict[str, str] = field(default_factory=dict)
     before: dict[str, str] = field(default_factory=dict)
 
@@ -165,7 +156,17 @@ class Case:
         """
         found = self.content(folder)
         names = (found.keys() | self.expected.keys()) - {"bank.duckdb.wal"}
-        return sorted(each for each in names if found.get(each) != self.expected.get(each))
+        return sorted(name for name in names if found.get(name) != self.expected.get(name))
+
+    def is_all_or_nothing(self, folder: Path) -> bool:
+        """Whether the banks of a folder are as before the command, or as after it."""
+        banks = {
+            f"{path.name}: {table}": rows
+            for path in folder.glob("*.duckdb")
+            for table, rows in tables(path, numbers_differ=self.command.numbers_differ)
+        }
+        ends = (self.before, self.expected)
+        return banks in [{key: end[key] for key in end if "duckdb: " in key} for end in ends]
 
 
 def make_case(command: Command, forked: Forked, folder: Path) -> Case:
@@ -182,8 +183,9 @@ def make_case(command: Command, forked: Forked, folder: Path) -> Case:
     case.before = case.content(ready)
     for name in ("whole", "again") if not command.is_long else ("whole",):
         whole = case.prepared(folder / name)
-        done = case.run(whole)
+        done = case.run(whole, setup=COUNT if name == "again" else "")
         assert done.status == 0, done.told
+        case.statements = take_count(whole)
         case.seconds = max(case.seconds, done.seconds)
         found = case.content(whole)
         assert case.expected in ({}, found), "it writes something else each time"
@@ -191,12 +193,12 @@ def make_case(command: Command, forked: Forked, folder: Path) -> Case:
     return case
 
 
-def run(forked: Forked, folder: Path, args: tuple[str, ...], **how: Any) -> Ended:
-    """Run a command on the bank of a folder."""
+def run(forked: Forked, folder: Path, args: tuple[str, ...], setup: str = "", **how: Any) -> Ended:
+    """Run a command on the bank of a folder, after the code of `setup`."""
     quiet = ["-q"] if args[0] in _QUIET else []
     bank = [] if args[0] == "merge" else ["-b", "bank.duckdb"]  # it names its new bank itself
-    setup = SMALL + MEASURED if args[0] in ("ablate", "surprisal") else SMALL
-    return forked.run([*bank, *args, *quiet], folder, setup=setup, **how)
+    small = SMALL + MEASURED if args[0] in ("ablate", "surprisal") else SMALL
+    return forked.run([*bank, *args, *quiet], folder, setup=small + setup, **how)
 
 
 def content(folder: Path, *, numbers_differ: bool = False) -> dict[str, str]:
@@ -252,7 +254,7 @@ def at_most_two_lines(done: Ended) -> bool:
     lines = [line for line in re.split(r"[\r\n]+", done.told) if line.strip()]
     told = [line for line in lines if line.startswith(("Error:", "Interrupted"))]
     bad = ("Traceback", "fault of attnbank", "terminate called", "FATAL", "exception not rethrown")
-    return 1 <= len(told) <= len(lines) <= 2 and not any(each in done.told for each in bad)
+    return 1 <= len(told) <= len(lines) <= 2 and not any(words in done.told for words in bad)
 
 
 def spread(count: int, seconds: float, *, seed: float = 0.5) -> list[float]:

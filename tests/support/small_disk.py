@@ -1,0 +1,24 @@
+"""Commands on a disk that is soon full: a limit on the size of files stands for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+LIMIT = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+"""
+COMMAND = "from attnbank.cli.app import run_command_line\nsys.exit(run_command_line(sys.argv[1:]))"
+
+
+def run_on_disk(
+    limit: int, *args: object, program: str = COMMAND, **env: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run `attnbank ARGS`, or another program, where no file can be larger than `limit` bytes."""
+    command = [sys.executable, "-c", f"{LIMIT}{program}", str(limit), *map(str, args)]
+    known = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | env
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=known)
