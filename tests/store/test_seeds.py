@@ -43,7 +43,8 @@ def test_each_seed_gets_the_run_that_it_gets_alone(
         "select * from attention order by all",
     ):
         assert query_bank(typed[1], select) == query_bank(alone[1], select)
-    assert len({sha256 for (sha256,) in query_bank(typed[1], "select sha256 from model")}) == 3
+    models = query_bank(typed[1], "select random_seed, sha256 from model order by id")
+    assert [seed for seed, _ in models] == [1, 2, 3] and len({sha256 for _, sha256 in models}) == 3
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What an ingest leaves out is in `skipped`, with its reason; a run that would keep nothing fails."""
+"""What an ingest leaves out is in `skipped`, with its reason; a run that keeps nothing fails."""
 
 from __future__ import annotations
 
