@@ -17,6 +17,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import real_text
+from command_line import Cli, Printed
 from forked import Forked
 from hypothesis import settings
 from once import Once
@@ -135,6 +136,21 @@ def tiny_causal_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
         )
 
     return make
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command in this process (see command_line.py)."""
+    from attnbank.cli.app import run_command_line
+
+    def run(*args: str | Path, status: int = 0) -> Printed:
+        capsys.readouterr()
+        ended = run_command_line([*map(str, args)])
+        printed = Printed(*capsys.readouterr())
+        assert ended == status, printed.err
+        return printed
+
+    return run
 
 
 @pytest.fixture(scope="session")

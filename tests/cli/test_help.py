@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import click
 import pytest
+from command_line import Cli, run_python
 
 from attnbank.cli.app import app
 
@@ -91,23 +90,15 @@ def test_the_example_of_a_command_is_one_that_parses(
 
 @pytest.mark.parametrize("args", QUICK, ids=" ".join)
 def test_help_imports_nothing_heavy(args: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WATCH.format(heavy=HEAVY), *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": ":".join(sys.path), "PATH": ""},
-    )
+    done = run_python("-c", WATCH.format(heavy=HEAVY), *args)
     assert done.returncode == (2 if args == ["nonsense"] else 0), done.stderr
     assert done.stdout or args == ["nonsense"]
 
 
-def test_the_help_of_an_analysis_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
-    from attnbank.cli.app import run_command_line
+def test_the_help_of_an_analysis_is_its_header(cli: Cli) -> None:
     from attnbank.sql.registry import analyses
 
-    assert run_command_line(["query", "best_head", "--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(cli("query", "best_head", "--help").out.split())
     analysis = analyses()["best_head"]
     for told in (analysis.title, analysis.paper, *(each.help for each in analysis.columns)):
         assert " ".join(told.split()).lower() in text.lower()

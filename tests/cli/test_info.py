@@ -9,8 +9,8 @@ from pathlib import Path
 import new_banks
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import Unit
 from attnbank.queries import open_bank
@@ -138,9 +138,8 @@ def test_corpora_models_tables_and_what_was_left_out(bank: Path) -> None:
     ]
 
 
-def test_people_read_it_as_text(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    text = capsys.readouterr().out
+def test_people_read_it_as_text(bank: Path, cli: Cli) -> None:
+    text = cli("-b", bank, "info").out
     for told in (
         "run 1  news/bert\n",
         "finished 2020-01-01 10:00:00 UTC",
@@ -163,25 +162,22 @@ def test_people_read_it_as_text(bank: Path, capsys: pytest.CaptureFixture[str]) 
     assert ">word</td>" in page and ">attention</td>" not in page
 
 
-def test_programs_read_it_as_json(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["info", "-b", str(bank), "-f", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_programs_read_it_as_json(bank: Path, cli: Cli) -> None:
+    found = json.loads(cli("info", "-b", bank, "-f", "json").out)
     assert found["bytes"] == bank.stat().st_size
     assert [each["name"] for each in found["runs"]] == ["news/bert", "news/bert-random-7"]
     assert found["runs"][0]["finished"] == "2020-01-01T10:00:00"
     assert {"runs", "models", "corpora", "skipped", "tables"} <= found.keys()
-    assert run_command_line(["info", "-b", str(bank), "-f", "csv"]) == 0
-    assert capsys.readouterr().out.startswith("id,name,model,corpus,context,")
+    assert cli("info", "-b", bank, "-f", "csv").out.startswith("id,name,model,corpus,context,")
 
 
-def test_an_empty_bank_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_bank_says_what_to_do(tmp_path: Path, cli: Cli) -> None:
     bank = make_bank(tmp_path / "empty.duckdb", {"run": "id,name\n"})
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    assert "No runs yet: attnbank ingest CORPUS..." in capsys.readouterr().out
+    assert "No runs yet: attnbank ingest CORPUS..." in cli("-b", bank, "info").out
 
 
 @pytest.mark.slow
-def test_the_schema_explains_itself(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_schema_explains_itself(bank: Path, cli: Cli) -> None:
     with open_bank(bank) as opened:
         names = {name: kind for kind, name, _ in opened.schema().rows()}
         assert names["attention"] == "table" and names["dependency"] == "view"
@@ -200,7 +196,5 @@ def test_the_schema_explains_itself(bank: Path, capsys: pytest.CaptureFixture[st
         assert analysis == [each.name for each in analyses()["head_distance"].columns] != table
         with pytest.raises(CallError, match=r"Table wrod does not exist\.\nDid you mean word"):
             opened.schema("wrod")
-    assert run_command_line(["-b", str(bank), "schema", "attention"]) == 0
-    assert "weights" in capsys.readouterr().out
-    assert run_command_line(["-b", str(bank), "schema"]) == 0
-    assert "One attention distribution" in capsys.readouterr().out
+    assert "weights" in cli("-b", bank, "schema", "attention").out
+    assert "One attention distribution" in cli("-b", bank, "schema").out

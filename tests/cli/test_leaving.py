@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from command_line import run_python
 
 PROGRAM = """
 import atexit, builtins, sys, types
@@ -25,7 +23,7 @@ main()
 @pytest.mark.parametrize("loads", [True, False])
 def test_with_torch_nothing_is_taken_down(loads: bool, argument: str, status: int) -> None:
     code = PROGRAM.format(loads=loads, argument=argument)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_python("-c", code)
     assert done.returncode == status
     assert "told to end" in done.stdout  # what is buffered is written, and libraries are told
     assert ("taken down" in done.stdout) != loads

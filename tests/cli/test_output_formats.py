@@ -18,6 +18,7 @@ import duckdb
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import app, run_command_line
@@ -373,14 +374,13 @@ def test_parquet_comes_back_as_it_was() -> None:
 @pytest.mark.usual(".csv", ".parquet", ".tex")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_ending_of_a_file_chooses_the_format(
-    ending: str, sample_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ending: str, sample_bank: Path, tmp_path: Path, cli: Cli
 ) -> None:
     file = tmp_path / f"result{ending}"
     args = ["-b", str(sample_bank), "query", "best_head", "--relation", "obj"]
-    assert run_command_line([*args, "-o", str(file)]) == 0
-    assert capsys.readouterr().out == ""
+    assert cli(*args, "-o", file).out == ""
     by_ending = file.read_bytes()
-    assert run_command_line([*args, "-f", ENDINGS[ending], "-o", str(tmp_path / "other.dat")]) == 0
+    cli(*args, "-f", ENDINGS[ending], "-o", tmp_path / "other.dat")
     assert by_ending == (tmp_path / "other.dat").read_bytes() != b""
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other.dat", file.name]
 
@@ -397,47 +397,39 @@ def test_standard_output_is_the_same_as_a_file(
     assert shown == (tmp_path / "file").read_bytes()
 
 
-def test_a_file_is_replaced_but_never_the_bank(
-    sample_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_replaced_but_never_the_bank(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
     old = tmp_path / "old.csv"
     old.write_text("old")
     args = ["-b", str(sample_bank), "sql", "select 1 as one"]
-    assert run_command_line([*args, "-o", str(old)]) == 0
+    cli(*args, "-o", old)
     assert old.read_text() == "one\n1\n"
     before = sample_bank.read_bytes()
     link = tmp_path / "link.csv"
     link.symlink_to(sample_bank)
     for target in (sample_bank, link):
-        assert run_command_line([*args, "-f", "csv", "-o", str(target)]) == 2
-        assert "is the bank itself" in capsys.readouterr().err
+        assert "is the bank itself" in cli(*args, "-f", "csv", "-o", target, status=2).err
     assert sample_bank.read_bytes() == before
 
 
 def test_a_place_that_cannot_be_written_is_told(
-    sample_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sample_bank: Path, tmp_path: Path, cli: Cli
 ) -> None:
     args = ["-b", str(sample_bank), "sql", "select 1 as one", "-f", "csv", "-o"]
-    assert run_command_line([*args, str(tmp_path / "missing" / "x.csv")]) == 2
-    assert "There is no folder" in capsys.readouterr().err
-    assert run_command_line([*args, str(tmp_path)]) == 2
-    assert "is a folder" in capsys.readouterr().err
-    assert run_command_line([*args, os.devnull]) == 2  # no file, and not to be replaced by one
-    assert "is a device" in capsys.readouterr().err
-    assert run_command_line([*args[:-1], "-o", "-"]) == 0
-    assert capsys.readouterr().out == "one\n1\n"
+    assert "There is no folder" in cli(*args, tmp_path / "missing" / "x.csv", status=2).err
+    assert "is a folder" in cli(*args, tmp_path, status=2).err
+    assert "is a device" in cli(*args, os.devnull, status=2).err
+    assert cli(*args[:-1], "-o", "-").out == "one\n1\n"
 
 
-def test_a_failed_query_leaves_the_old_file(sample_bank: Path, tmp_path: Path) -> None:
+def test_a_failed_query_leaves_the_old_file(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
     old = tmp_path / "old.csv"
     old.write_text("old")
-    assert run_command_line(["-b", str(sample_bank), "sql", "from nothing", "-o", str(old)]) == 1
+    cli("-b", sample_bank, "sql", "from nothing", "-o", old, status=1)
     assert old.read_text() == "old"
 
 
-def test_no_rows_are_told(sample_bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["-b", str(sample_bank), "sql", "from word where false"]) == 0
-    told = capsys.readouterr()
+def test_no_rows_are_told(sample_bank: Path, cli: Cli) -> None:
+    told = cli("-b", sample_bank, "sql", "from word where false")
     assert told.err == "No rows.\n" and told.out.startswith("id  sentence")
 
 

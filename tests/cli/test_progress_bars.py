@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 
 DRAWS = Path(__file__).resolve().parents[1] / "support" / "progress"
 REQUEST = "pattern { V -[obj]-> O }"
@@ -57,8 +58,7 @@ QUIET = ("sql", "query", "find", "count", "score", "info", "schema")
 def _run(command: list[str], folder: Path, *, draws: bool) -> subprocess.CompletedProcess[str]:
     path = [*([str(DRAWS)] if draws else []), *sys.path]
     named = [] if {"merge", "-b"} & {*command} else ["-b", "bank.duckdb"]
-    return subprocess.run(
-        [sys.executable, "-c", "from attnbank.cli import main; main()", *named, *command],
-        cwd=folder, capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path), "CONNECTIONS": "connections"},
+    return run_python(
+        "-c", "from attnbank.cli import main; main()", *named, *command, cwd=folder,
+        env={"PYTHONPATH": os.pathsep.join(path), "CONNECTIONS": "connections"},
     )  # fmt: skip

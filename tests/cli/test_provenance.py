@@ -11,9 +11,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import import_export
 from attnbank.sql import provenance
 from attnbank.sql.provenance import ENDING, digest_text
@@ -50,11 +50,11 @@ def _inside(file: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path) -> None:
+def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path, cli: Cli) -> None:
     for ending in ("csv", "tsv", "json", "jsonl", "txt", "md", "tex"):
         file = tmp_path / f"rows.{ending}"
         args = ["query", "entropy", "--run", "2", "-o", str(file), "--provenance"]
-        assert run_command_line(["-b", str(bank), *args]) == 0
+        cli("-b", bank, *args)
         told = _beside(file)
         assert told["attnbank"] == provenance.version() and told["bank"] == str(bank)
         assert told["command"] == "attnbank query entropy" and told["analysis"] == "entropy"
@@ -67,13 +67,11 @@ def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path) -> Non
     assert len([*tmp_path.iterdir()]) == 14
 
 
-def test_parquet_says_it_in_its_metadata(bank: Path, tmp_path: Path) -> None:
+def test_parquet_says_it_in_its_metadata(bank: Path, tmp_path: Path, cli: Cli) -> None:
     plain, told = tmp_path / "plain.parquet", tmp_path / "told.parquet"
-    assert (
-        run_command_line(["-b", str(bank), "query", "entropy", "--run", "1", "-o", str(plain)]) == 0
-    )
+    cli("-b", bank, "query", "entropy", "--run", "1", "-o", plain)
     args = ["query", "entropy", "--run", "1", "-o", str(told), "--provenance"]
-    assert run_command_line(["-b", str(bank), *args]) == 0
+    cli("-b", bank, *args)
     assert _inside(told)["run"]["corpus"] == "one"
     assert pq.read_table(told).equals(pq.read_table(plain))
     assert b"attnbank" not in (pq.read_schema(plain).metadata or {})
@@ -81,23 +79,23 @@ def test_parquet_says_it_in_its_metadata(bank: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_requests_and_statements_are_told(bank: Path, tmp_path: Path) -> None:
+def test_requests_and_statements_are_told(bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "rows.csv"
     request = "pattern { A [] }"
     for args in (["find", request], ["count", request, "--by", "A.form"]):
-        assert run_command_line(["-b", str(bank), *args, "-o", str(file), "--provenance"]) == 0
+        cli("-b", bank, *args, "-o", file, "--provenance")
         told = _beside(file)
         assert told["request"] == request and len(told["statement_sha256"]) == 64
         assert told["command"] == f"attnbank {args[0]}"
     select = "select form, 'it''s \u05d0' as x from word"
-    assert run_command_line(["-b", str(bank), "sql", select, "-o", str(file), "--provenance"]) == 0
+    cli("-b", bank, "sql", select, "-o", file, "--provenance")
     assert _beside(file)["options"]["statement"] == select
 
 
 @pytest.mark.slow
-def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path) -> None:
+def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "parquet"
-    assert run_command_line(["-b", str(bank), "export", str(folder), "--provenance", "-q"]) == 0
+    cli("-b", bank, "export", folder, "--provenance", "-q")
     files = [*folder.rglob("*.parquet")]
     assert len(files) > 25
     for file in files:
@@ -105,28 +103,21 @@ def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path) -> None:
         assert [each["run"] for each in told["runs"]] == ["one/m", "two/n"]
         assert told["bank"] == str(bank)
     import_export(folder, tmp_path / "new.duckdb")
-    assert run_command_line(["-b", str(bank), "export", str(tmp_path / "plain"), "-q"]) == 0
+    cli("-b", bank, "export", tmp_path / "plain", "-q")
     metadata = "select count(*) from parquet_kv_metadata(?)"
     counted = duckdb.execute(metadata, [str(tmp_path / "plain" / "word.parquet")]).fetchall()
     assert counted == [(0,)]
 
 
 @pytest.mark.parametrize("given", [[], ["-o", "-"]])
-def test_without_a_file_there_is_nothing_to_say(
-    given: list[str], bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command_line(["-b", str(bank), "query", "entropy", *given, "--provenance"]) == 2
-    assert capsys.readouterr().err == (
-        "Error: --provenance describes a file, and no file is written.\nGive -o FILE.\n"
-    )
+def test_without_a_file_there_is_nothing_to_say(given: list[str], bank: Path, cli: Cli) -> None:
+    err = cli("-b", bank, "query", "entropy", *given, "--provenance", status=2).err
+    assert err == ("Error: --provenance describes a file, and no file is written.\nGive -o FILE.\n")
 
 
-def test_what_is_in_the_way_is_not_replaced(
-    bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_in_the_way_is_not_replaced(bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "rows.csv"
     (tmp_path / f"rows.csv{ENDING}").mkdir()
     args = ["query", "entropy", "--run", "1", "-o", str(file), "--provenance"]
-    assert run_command_line(["-b", str(bank), *args]) == 2
-    assert f"rows.csv{ENDING} is a folder" in capsys.readouterr().err
+    assert f"rows.csv{ENDING} is a folder" in cli("-b", bank, *args, status=2).err
     assert not file.exists()

@@ -8,20 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_attnbank
 
 from attnbank.cli.commands.sql import find_shell
 from attnbank.sql.errors import AttnbankError
 
 
 def _attnbank(*args: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "attnbank", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "PATH": path},
-    )
+    return run_attnbank(*args, stdin=subprocess.DEVNULL, env={"PATH": path})
 
 
 @pytest.fixture(scope="module")

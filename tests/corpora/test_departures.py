@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import new_banks
 import pytest
+from command_line import Cli
 from corpus_text import (
     facts,
     problem_and_sentence,
@@ -20,7 +21,6 @@ from corpus_text import (
     read_sentences,
 )
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.corpora.document import CorpusError, Departure, Problem, Sentence
 from attnbank.ingest.options import Departures
@@ -74,16 +74,14 @@ def test_they_are_counted_told_and_kept(
     tmp_path: Path,
     corpus: Path,
     tiny_model: Callable[[str], Path],
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
     words = ["-b", str(bank), "ingest", str(corpus), "-m", model]
     place = f"{corpus}:14"
     told = f"accepted: 2 text-mismatch, first at {place} (# text has ..."
-    assert run_command_line([*words, "--dry-run"]) == 0
-    assert told in capsys.readouterr().out and not bank.exists()
-    assert run_command_line(words) == 0
-    text = capsys.readouterr().err
+    assert told in cli(*words, "--dry-run").out and not bank.exists()
+    text = cli(*words).err
     assert told in text and "3 sentences" in text and "no sentences skipped" in text
     assert _rows(bank, "select name, text from sentence order by id") == [
         ("good", TEXT), ("bad", TEXT), ("worse", TEXT)
@@ -96,14 +94,11 @@ def test_they_are_counted_told_and_kept(
     assert kept == [
         ("bad", place, "text-mismatch"), ("worse", f"{corpus}:25", "text-mismatch")
     ]  # fmt: skip
-    assert run_command_line(words) == 0
-    assert told in capsys.readouterr().err  # and again, where nothing is added
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    text = capsys.readouterr().out
+    assert told in cli(*words).err  # and again, where nothing is added
+    text = cli("-b", bank, "info").out
     assert "accepted\n  2 text-mismatch  corpus marché; first: # text has" in text
     assert f"({place})" in text
-    assert run_command_line(["-b", str(bank), "info", "-f", "json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["departures"]
+    (row,) = json.loads(cli("-b", bank, "info", "-f", "json").out)["departures"]
     wanted = {"corpus": "marché", "reason": "text-mismatch", "n": 2, "place": place}
     assert row.items() >= wanted.items()
 
@@ -112,11 +107,10 @@ def test_strict_refuses(
     tmp_path: Path,
     corpus: Path,
     tiny_model: Callable[[str], Path],
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
-    assert run_command_line(["-b", str(bank), "ingest", str(corpus), "-m", model, "--strict"]) == 1
-    text = capsys.readouterr().err
+    text = cli("-b", bank, "ingest", corpus, "-m", model, "--strict", status=1).err
     assert f"{corpus}:14: text-mismatch" in text and "2 problems" in text
     assert not bank.exists()
     options = IngestOptions((str(corpus),), bank, model, strict=True)
@@ -215,20 +209,17 @@ ZERO = """# global.Entity = eid-etype-head-other
 
 
 def test_mentions_of_empty_nodes_are_counted_and_strict_has_nothing_against_them(
-    tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
     path, bank = tmp_path / "cero.conllu", tmp_path / "bank.duckdb"
     path.write_text(ZERO, encoding="utf-8")
     words = ["-b", str(bank), "ingest", str(path), "-m", str(tiny_model("bert")), "--strict"]
     told = f"left out: 2 zero-mention, first at {path}:5 (a mention of entity e1 is an empty node)"
-    assert run_command_line([*words, "--dry-run"]) == 0
-    assert told + "\n" in capsys.readouterr().out
+    assert told + "\n" in cli(*words, "--dry-run").out
     for _ in range(2):  # made, and found again
-        assert run_command_line(words) == 0
-        assert told + "\n" in capsys.readouterr().err
+        assert told + "\n" in cli(*words).err
     assert _rows(bank, "select entity_name from mention order by id") == [("e1",), ("e2",)]
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    text = capsys.readouterr().out
+    text = cli("-b", bank, "info").out
     assert "left out\n  2 zero-mention  corpus cero; first: a mention of entity e1" in text
     assert "accepted" not in text
 

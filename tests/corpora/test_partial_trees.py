@@ -9,10 +9,10 @@ from typing import Any
 import duckdb
 import new_banks
 import pytest
+from command_line import Cli
 from corpus_text import facts, read_problem, read_sentence
 from text_banks import make_text_bank
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import NO_HEAD, FaultError, check_tree
 from attnbank.queries import open_bank
@@ -101,9 +101,7 @@ def test_what_a_request_means(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_analysis_judges_it(
-    tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_analysis_judges_it(tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli) -> None:
     """The gold pairs are those of the whole trees, but for the words without a head."""
     lacking = {2: "head", 5: "deprel", 7: "head deprel"}
     texts = {"whole": conllu("a") + conllu("b"), "part": conllu("a") + conllu("b", lacking)}
@@ -126,8 +124,7 @@ def test_no_analysis_judges_it(
     assert gold["part"] == {row for row in gold["whole"] if row[dependent] not in lost}
     assert len(gold["whole"]) - len(gold["part"]) == 3
     part = str(tmp_path / "part.duckdb")
-    assert run_command_line(["-b", part, "show", "b", "--head", "1-1"]) == 0
-    assert "dog" in capsys.readouterr().out
+    assert "dog" in cli("-b", part, "show", "b", "--head", "1-1").out
     with duckdb.connect(part, read_only=True) as connection:
         null = "select index from word where head_index is null order by index"
         assert connection.execute(null).fetchall() == [(2,), (5,), (7,)]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.format import CorpusFile, recognise
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
@@ -229,16 +229,12 @@ def test_a_folder_of_text(tmp_path: Path) -> None:
     assert [source.format for source in find_sources([str(tmp_path)])] == ["lines"]
 
 
-def test_text_that_becomes_lines_unasked_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_that_becomes_lines_unasked_is_told(tmp_path: Path, cli: Cli) -> None:
     name, bank = put(tmp_path / "a.txt", "Rain fell.\nIt stopped.\n"), tmp_path / "bank.duckdb"
     told = "read as one sentence per line, without annotation"
     words = ["-b", str(bank), "ingest", name, "--model", "none"]
-    assert run_command_line(words) == 0 and told in capsys.readouterr().err
-    assert (
-        run_command_line([*words, "--format", "lines"]) == 0 and told not in capsys.readouterr().err
-    )
+    assert told in cli(*words).err
+    assert told not in cli(*words, "--format", "lines").err
 
 
 def test_files_are_taken_once(tmp_path: Path) -> None:

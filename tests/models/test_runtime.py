@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from command_line import run_python
 
 from attnbank.ingest.models.runtime import malloc_tuned
 
@@ -30,9 +30,7 @@ def test_threads_wait_passively_unless_the_user_says_otherwise(
 ) -> None:
     usual = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}
     env = {name: value for name, value in os.environ.items() if name not in usual} | given
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", PROGRAM, env=env, check=True)
     assert done.stdout.strip() == expected
 
 
@@ -74,7 +72,7 @@ def test_memory_that_is_freed_is_used_again() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is not glibc")
 def test_memory_is_kept_within_and_goes_back_at_the_end() -> None:
     """In a process of its own: from one that has been idle for long the system may take memory."""
-    done = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, check=True)
+    done = run_python("-c", KEPT, check=True)
     full, kept, freed = map(int, done.stdout.split())
     assert full - kept < 10_000_000
     assert kept - freed > 60_000_000

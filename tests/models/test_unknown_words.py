@@ -15,6 +15,7 @@ import pytest
 import tokenizers
 import transformers
 from case_bank import make_bank
+from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
@@ -154,17 +155,13 @@ def test_unknown_pieces_of_unigram_are_the_unknown_token() -> None:
 
 @pytest.mark.slow
 def test_byte_level_tokenizers_know_every_word(
-    tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
-    assert (
-        run_command_line(["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("roberta"))])
-        == 0
-    )
-    assert "does not know" not in capsys.readouterr().err
-    assert run_command_line(["-b", bank, "info"]) == 0
-    assert "0 of 18 words (0.0 %) contain a piece" in capsys.readouterr().out
+    err = cli("-b", bank, "ingest", corpus, "--model", tiny_model("roberta")).err
+    assert "does not know" not in err
+    assert "0 of 18 words (0.0 %) contain a piece" in cli("-b", bank, "info").out
 
 
 @pytest.mark.slow
@@ -202,15 +199,12 @@ def test_minilm_on_chinese(tmp_path: Path, corpora: Path) -> None:
     assert 0.6 < found.unknown_words / found.words < 0.65
 
 
-def test_info_tells_runs_of_before_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_info_tells_runs_of_before_apart(tmp_path: Path, cli: Cli) -> None:
     runs = "id,name,model,corpus,reading\n1,old,1,1,\n2,new,1,1,2\n3,one,1,1,1\n"
     parts = "run,unknown_words\n1,\n2,0\n3,0\n"
     rows = {"run": runs, "run_part": parts, "corpus": "id,name\n1,text\n"}
     bank = make_bank(tmp_path / "b.duckdb", rows)
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    blocks = capsys.readouterr().out.split("\n\n")
+    blocks = cli("-b", bank, "info").out.split("\n\n")
     (old,), (new,), (one,) = (
         [block for block in blocks if block.startswith(f"run {number} ")] for number in (1, 2, 3)
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.show import ENDINGS
@@ -49,7 +50,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
+def test_each_ending_is_a_format(bank: Path, tmp_path: Path, cli: Cli) -> None:
     assert ENDINGS == pictures.ENDINGS
     starts = {
         ".svg": b"<svg",
@@ -61,19 +62,19 @@ def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
     for ending in ENDINGS:
         file = tmp_path / f"picture{ending}"
         call = ["-b", str(bank), "plot", "best-head", "--min-count", "1", "-o", str(file)]
-        assert run_command_line(call) == 0
+        cli(*call)
         assert file.read_bytes().startswith(starts[ending])
 
 
-def test_sizes_may_be_in_halves(bank: Path, tmp_path: Path) -> None:
+def test_sizes_may_be_in_halves(bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "picture.png"
     call = ["-b", str(bank), "plot", "best-head", "--min-count", "1", "-o", str(file)]
-    assert run_command_line([*call, "--font-size", "8.5", "--scale", "1.5"]) == 0
-    assert run_command_line([*call, "--scale", "0.4"]) == 2
+    cli(*call, "--font-size", "8.5", "--scale", "1.5")
+    cli(*call, "--scale", "0.4", status=2)
 
 
 @pytest.mark.slow
-def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None:
+def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "picture.json"
     call = [
         "plot",
@@ -87,7 +88,7 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
         "-b",
         str(bank),
     ]
-    assert run_command_line([*call, "-o", str(file)]) == 0
+    cli(*call, "-o", file)
     with open_bank(bank) as opened:
         rows = opened.query("best_head", min_count=1)
         chart = opened.plot("best_head", theme="dark", size=pictures.Size(200), min_count=1)
@@ -110,18 +111,14 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
     )
 
 
-def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "picture.svg"
     file.write_text("before")
-    assert (
-        run_command_line(
-            ["-b", str(bank), "plot", "best_head", "--relation", "none", "-o", str(file)]
-        )
-        == 2
-    )
+    cli("-b", bank, "plot", "best_head", "--relation", "none", "-o", file, status=2)
     assert file.read_text() == "before"
     call = ["-b", str(bank), "plot", "best_head", "--min-count", "1", "-o", str(file)]
-    assert run_command_line(call) == 0 and file.read_text().startswith("<svg")
+    cli(*call)
+    assert file.read_text().startswith("<svg")
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -201,12 +198,14 @@ def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
         pictures.specification(unknown, _many(tmp_path).drop("n"))
 
 
-def test_a_picture_of_ones_own_needs_no_python(bank: Path, own: Path, tmp_path: Path) -> None:
+def test_a_picture_of_ones_own_needs_no_python(
+    bank: Path, own: Path, tmp_path: Path, cli: Cli
+) -> None:
     (own / "lengths.sql").write_text(OWN)
     (own / "plain.sql").write_text(OWN.replace("-- plot: bars x=n y=letters\n", ""))
     file = tmp_path / "lengths.json"
     call = ["-b", str(bank), "plot", "--queries", str(own)]
-    assert run_command_line([*call, "lengths", "-o", str(file)]) == 0
+    cli(*call, "lengths", "-o", file)
     made = json.loads(file.read_text(encoding="utf-8"))
     with open_bank(bank, queries=own) as opened:
         assert made["datasets"]["rows"][0]["n"] == opened.query("lengths")["n"][0]

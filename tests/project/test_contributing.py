@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -71,13 +71,7 @@ def test_an_analysis_is_two_files_and_a_build(tmp_path: Path) -> None:
         "import runpy; sys.argv = ['mkdocs', 'build', '--strict'];"
         " runpy.run_module('mkdocs', run_name='__main__')",
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", program + code],
-            cwd=house,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python("-c", program + code, cwd=house)
         assert done.returncode == 0, done.stdout + done.stderr
     page = (house / "docs" / "analyses" / "attention_distance.md").read_text(encoding="utf-8")
     assert "Run: sample/minilm/pair/token" in page and "1/n Σ_i Σ_j |i − j| α(i, j)" in page

@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import readme_blocks
-from command_server import Served
+from command_line import run_python
+from forked import Forked
 from polars.testing import assert_frame_equal
 
 import make
@@ -57,12 +57,6 @@ def bank(full_bank: Path) -> Iterator[Bank]:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with Served() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def pages(full_bank: Path) -> dict[str, str]:
     """Every generated page by name of file."""
     return make.pages(FullBank(full_bank))
@@ -77,13 +71,7 @@ def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Pat
     made = shutil.ignore_patterns("analyses", "commands.md", "faults.md", "schema.*", "__pycache__")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=made)
     make.write(pages, folder / "docs")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-m", "mkdocs", "build", "--strict", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "site"
 
@@ -222,13 +210,7 @@ def test_a_link_that_leads_nowhere_fails_the_build(site: Path) -> None:
     assert (site / "analyses" / "best_head.html").exists()
     page = site.parent / "docs" / "tutorial.md"
     page.write_text("# Tutorial\n\n[nowhere](nothing.md)\n", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", "broken"],
-        cwd=site.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-m", "mkdocs", "build", "--strict", "--site-dir", "broken", cwd=site.parent)
     assert done.returncode != 0 and "nothing.md" in done.stderr
 
 
@@ -267,7 +249,7 @@ def test_what_would_be_fetched_is_found(
      for each in PAGES],
 )  # fmt: skip
 def test_the_commands_of_a_page_print_what_it_says(
-    name: str, served: Served, tmp_path: Path
+    name: str, forked: Forked, tmp_path: Path
 ) -> None:
     """Each is a process of its own, forked from one that has imported everything."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -278,7 +260,7 @@ def test_the_commands_of_a_page_print_what_it_says(
     readme_blocks.prepare(text, tmp_path)
     for block in readme_blocks.blocks(text):
         for step in block:
-            shown = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path, served.folder))
+            shown = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path, forked.folder))
             said = readme_blocks.without_sizes(step.printed)
             if name in TRAINED:
                 shown, said = (re.sub(r"\d+", "0", each) for each in (shown, said))

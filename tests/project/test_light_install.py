@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -14,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 from light_install import ROOT, link_packages, link_version
 from packaging.requirements import Requirement
 
@@ -98,13 +97,7 @@ def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _python(light: Path, *args: str) -> str:
     """What this Python prints where only the base install is."""
-    done = subprocess.run(
-        [sys.executable, "-S", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": f"{light}:{ROOT / '.src'}", "PATH": ""},
-    )
+    done = run_python("-S", *args, env={"PYTHONPATH": f"{light}:{ROOT / '.src'}", "PATH": ""})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -183,13 +176,7 @@ def test_a_corpus_is_read_before_torch_is_imported(tmp_path: Path) -> None:
         " assert status == 1; assert 'torch' not in sys.modules"
     )
     for more in ([], ["--dry-run"]):
-        done = subprocess.run(
-            [sys.executable, "-c", program, *more],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"PYTHONPATH": str(ROOT / ".src"), "PATH": ""},
-        )
+        done = run_python("-c", program, *more, env={"PYTHONPATH": str(ROOT / ".src"), "PATH": ""})
         assert done.returncode == 0, done.stderr
         assert "bad.conllu:1" in done.stderr, done.stderr
 
@@ -252,12 +239,7 @@ def test_a_missing_package_is_told_by_the_name_to_install() -> None:
 @pytest.mark.slow
 def test_an_extra_of_an_installed_attnbank_needs_no_index() -> None:
     """The remedies name extras; pip takes their list from what is installed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--no-index", "--dry-run", "attnbank[plot]"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-m", "pip", "install", "--no-index", "--dry-run", "attnbank[plot]")
     assert done.returncode == 0 and "altair" in done.stdout, done.stderr
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from command_line import run_attnbank
 from light_install import ROOT, link_packages
 
 USER = """
@@ -111,13 +111,7 @@ def test_the_package_itself_opens_banks(installed: Path, full_bank: Path, tmp_pa
 
 
 def test_python_m_attnbank_in_the_checkout() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "attnbank", "queries"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")},
-    )
+    done = run_attnbank("queries")
     assert done.returncode == 0 and "best_head" in done.stdout, done.stderr
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 import readme_blocks
-from command_server import Served
+from forked import Forked
 
 
 @pytest.mark.slow
 @pytest.mark.few("README")
 @pytest.mark.parametrize("page", [readme_blocks.README, readme_blocks.TOUR], ids=lambda x: x.stem)
-def test_every_block_in_order_prints_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_every_block_in_order_prints_what_the_page_says(
+    page: Path, tmp_path: Path, forked: Forked
+) -> None:
     """The commands between the printed ones too: a new run does not change what answers.
 
     The first imports everything itself, as it does for a user; the others are forked.
@@ -27,14 +29,13 @@ def test_every_block_in_order_prints_what_the_page_says(page: Path, tmp_path: Pa
     if not has_corpora:
         printed_steps = [step for block in readme_blocks.blocks(text) for step in block]
         steps = [step for step in printed_steps if not step.needs_corpora]
-    with Served() as served:
-        for number, step in enumerate(steps):
-            folder = (served.folder,) if number else ()
-            printed = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path, *folder))
-            said = readme_blocks.without_sizes(step.printed)
-            if step.printed and not readme_blocks.agrees(printed, said):
-                assert printed == said, step.command
-            assert "Error" not in printed, step.command
+    for number, step in enumerate(steps):
+        folder = (forked.folder,) if number else ()
+        printed = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path, *folder))
+        said = readme_blocks.without_sizes(step.printed)
+        if step.printed and not readme_blocks.agrees(printed, said):
+            assert printed == said, step.command
+        assert "Error" not in printed, step.command
     if not has_corpora:
         pytest.skip("the other commands need make corpora; these print what is said")
 

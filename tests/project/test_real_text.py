@@ -51,9 +51,9 @@ def stand_in(tmp_path: Path) -> Path:
 
 
 def test_every_part_is_fetched_and_chosen(stand_in: Path, tmp_path: Path) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     into = tmp_path / "corpora"
-    assert not fetch(into, stand_in.as_uri(), told.append)
+    assert not fetch(into, stand_in.as_uri(), lines.append)
     assert {str(path.relative_to(into)) for path in into.rglob("*.*")} == {p.name for p in PARTS}
     assert (into / "gum-dev.conllu").read_text() == DEV["GUM_bio_b"] + DEV["GUM_vlog_d"]
     train = [name for name, _ in documents((into / "gum-train.conllu").read_text())]
@@ -63,8 +63,8 @@ def test_every_part_is_fetched_and_chosen(stand_in: Path, tmp_path: Path) -> Non
     assert "no" not in wiki.split() and "Dee" not in wiki
     ewt = (into / "ewt-dev.conllu").read_text()
     assert ewt == "en_ewt-ud-dev.conllu, first\n\nen_ewt-ud-dev.conllu, second\n\n"
-    assert len(told) == len(PARTS)
-    for line in told:  # made-up text is not taken for the README's
+    assert len(lines) == len(PARTS)
+    for line in lines:  # made-up text is not taken for the README's
         assert "another text than the README's" in line
 
 
@@ -83,13 +83,13 @@ def test_the_release_with_the_wanted_text_is_taken(
     home = stand_in / "dbamman/litbank" / LITBANK / "coref/conll"
     for path in (corpora / "litbank").glob("*"):
         (home / path.name).write_bytes(path.read_bytes())
-    told: list[str] = []
-    fetch(tmp_path / "corpora", stand_in.as_uri(), told.append)
-    by_name = {line.partition(": ")[0]: line for line in told}
+    lines: list[str] = []
+    fetch(tmp_path / "corpora", stand_in.as_uri(), lines.append)
+    by_name = {line.partition(": ")[0]: line for line in lines}
     for name in ("gum-dev.conllu", "gum-train.conllu", "wiki-text.txt"):
         assert by_name[name] == f"{name}: from {GUM} {real_text.RELEASES[1]}"
         assert real_text.is_as_in_readme(tmp_path / "corpora", name)
-    assert sum(line.endswith(LITBANK[:8]) for line in told) == 8
+    assert sum(line.endswith(LITBANK[:8]) for line in lines) == 8
 
 
 def test_the_real_corpora_are_those_of_the_digests(corpora: Path) -> None:
@@ -105,12 +105,17 @@ def test_what_is_there_is_kept_and_what_is_missing_is_told(stand_in: Path, tmp_p
     into.mkdir()
     (into / "gum-dev.conllu").write_text("mine")
     (stand_in / GUM / real_text.RELEASES[0] / "en_gum-ud-train.conllu").unlink()
-    told: list[str] = []
-    assert not fetch(into, stand_in.as_uri(), told.append)
+    lines: list[str] = []
+    assert not fetch(into, stand_in.as_uri(), lines.append)
     assert (into / "gum-dev.conllu").read_text() == "mine"
-    assert "gum-dev.conllu: was there already, another text" in told
-    assert f"gum-train.conllu: {GUM} does not have it" in told
+    assert "gum-dev.conllu: was there already, another text" in lines
+    assert f"gum-train.conllu: {GUM} does not have it" in lines
     assert not (into / "gum-train.conllu").exists()
+
+
+def _script(into: Path, source: str) -> subprocess.CompletedProcess[str]:
+    script = [sys.executable, real_text.__file__, "--into", str(into), "--source", source]
+    return subprocess.run(script, capture_output=True, text=True, check=False)
 
 
 def test_without_a_network_it_says_what_to_put_where(tmp_path: Path) -> None:
@@ -118,13 +123,7 @@ def test_without_a_network_it_says_what_to_put_where(tmp_path: Path) -> None:
     with pytest.raises(OutOfReachError):
         fetch(tmp_path, nowhere)
     into = tmp_path / "corpora"
-    script = Path(real_text.__file__)
-    done = subprocess.run(
-        [sys.executable, str(script), "--into", str(into), "--source", nowhere],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _script(into, nowhere)
     assert done.returncode == 1 and "cannot be fetched: http://127.0.0.1:9/" in done.stderr
     assert "Traceback" not in done.stderr and not into.exists()
     for part in PARTS:
@@ -134,10 +133,8 @@ def test_without_a_network_it_says_what_to_put_where(tmp_path: Path) -> None:
 
 
 def test_the_script_fetches_from_a_file(stand_in: Path, tmp_path: Path) -> None:
-    script = str(Path(real_text.__file__))
     into = tmp_path / "into"
-    command = [sys.executable, script, "--into", str(into), "--source", stand_in.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _script(into, stand_in.as_uri())
     assert done.returncode == 0, done.stderr
     assert (into / "litbank").is_dir() and "CC BY" in done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ SUPPORT = Path(__file__).resolve().parents[1] / "support"
 SETTINGS = f"""
 [pytest]
 pythonpath = {SUPPORT}
-addopts = -q -p no:cacheprovider -p no:randomly
+addopts = -q -p no:cacheprovider -p xdist
 markers =
     slow
     soak
@@ -88,7 +89,8 @@ def test_the_end_says_what_was_not_run(
     (clone / "conftest.py").write_text('pytest_plugins = ["selection"]\n')
     (clone / "test_these.py").write_text(TESTS)
     command = f"{sys.executable} -m pytest -n {processes} {options}"
-    done = subprocess.run(command, cwd=clone, shell=True, capture_output=True, text=True)
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins load for seconds
+    done = subprocess.run(command, cwd=clone, env=env, shell=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     *lines, last = done.stdout.splitlines()
     assert last.startswith(f"{counts} in ")

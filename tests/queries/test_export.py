@@ -12,10 +12,10 @@ import duckdb
 import polars as pl
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 from polars.testing import assert_frame_equal
 from two_runs import SECOND, TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
@@ -136,20 +136,17 @@ def test_a_bank_without_runs_is_exported_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_with_files_is_refused_unless_forced(
-    two_runs: Bank, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    two_runs: Bank, tmp_path: Path, cli: Cli
 ) -> None:
     folder = tmp_path / "it's here"  # a quote in the path
     args = ["-b", str(two_runs.path), "export", str(folder)]
-    assert run_command_line(args) == 0
-    assert "Wrote " in capsys.readouterr().err
+    assert "Wrote " in cli(*args).err
     (folder / "mine.txt").write_text("mine")
-    assert run_command_line(args) == 2
-    assert "is not empty" in capsys.readouterr().err
-    assert run_command_line([*args, "--force", "--run", "1", "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
+    assert "is not empty" in cli(*args, status=2).err
+    assert cli(*args, "--force", "--run", "1", "--quiet").err == ""
     assert not list(folder.glob("*/run=2/*"))  # nothing of the earlier export is left to be loaded
     assert (folder / "mine.txt").read_text() == "mine"
-    assert run_command_line([*args[:-1], str(two_runs.path)]) == 2  # a file
+    cli(*args[:-1], two_runs.path, status=2)  # a file
 
 
 @pytest.mark.slow

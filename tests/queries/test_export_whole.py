@@ -12,9 +12,9 @@ import pytest
 import toy_attention as toy
 import worker_functions
 from case_bank import make_bank
+from command_line import Cli
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries import export as exporting
 from attnbank.queries.export import export
@@ -60,7 +60,7 @@ with open_bank(sys.argv[1]) as bank:
 
 @pytest.mark.soak
 def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
-    two_runs: Bank, tmp_path: Path
+    two_runs: Bank, tmp_path: Path, cli: Cli
 ) -> None:
     """Killed before each change of a name: DIR is absent, the old or the new export, whole."""
     (tmp_path / "new").mkdir()
@@ -83,7 +83,7 @@ def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
         assert own in (0, old, new)
         states.add("none" if own == 0 else "old" if own == old else "new")
         args = ["-b", str(two_runs.path), "export", str(folder), "--force", "--run", "2", "-q"]
-        assert run_command_line(args) == 0
+        cli(*args)
         assert _files(folder) == new | {"mine/notes.txt": b"mine", "attention/mine.txt": b"mine"}
         assert [*home.iterdir()] == [folder]
         if child.returncode == 0:
@@ -109,24 +109,24 @@ def test_what_others_put_into_the_folder_stays(two_runs: Bank, tmp_path: Path) -
     assert [*tmp_path.glob(".*")] == []
 
 
-def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path) -> None:
+def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "dir"
     export(two_runs, folder)
     old = _files(folder)
     folder.rename(tmp_path / ".dir.replaced")  # as it is between the two names
     args = ["-b", str(two_runs.path), "export", str(folder), "-q"]
-    assert run_command_line(args) == 2
+    cli(*args, status=2)
     assert _files(folder) == old and [*tmp_path.glob(".*")] == []
     folder.rename(tmp_path / ".dir.replaced")
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
-    assert run_command_line([*args, "--force"]) == 2  # which of the two is meant?
+    cli(*args, "--force", status=2)  # which of the two is meant?
     assert _files(tmp_path / ".dir.replaced") == old
 
 
 def test_what_cannot_change_places_is_refused(
     two_runs: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:  # fmt: skip
     args = ["-b", str(two_runs.path), "export", "--force", "-q"]
     (tmp_path / "nothing").symlink_to("missing")
@@ -142,12 +142,10 @@ def test_what_cannot_change_places_is_refused(
         (str(tmp_path / "dir"), "is in the way"),
         (str(two_runs.path), "is not a folder"),
     ):
-        assert run_command_line([*args, place]) == 2, place
-        assert told in capsys.readouterr().err
+        assert told in cli(*args, place, status=2).err
     monkeypatch.chdir("/")
     if not Path("/").samefile(tmp_path):
-        assert run_command_line([*args, str(tmp_path)]) == 2
-        assert "is in the folder" in capsys.readouterr().err
+        assert "is in the folder" in cli(*args, tmp_path, status=2).err
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sqlglot
+from command_line import Cli, run_attnbank
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.queries.user_queries import MOST_BYTES, MOST_FILES, VARIABLE, join
 from attnbank.sql import registry
@@ -56,24 +53,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert (dict(registry.all_analyses()), registry.faults()) == before
 
 
-def test_it_is_a_command_with_options_and_help(
-    folder: Path, sample_bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_a_command_with_options_and_help(folder: Path, sample_bank: Path, cli: Cli) -> None:
     call = ["-b", str(sample_bank), "query", "--queries", str(folder), "long-words"]
-    assert run_command_line([*call, "--letters", "9", "--tag", "NOUN", "-f", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(cli(*call, "--letters", "9", "--tag", "NOUN", "-f", "json").out)
     assert rows and all(len(row["form"]) >= 9 and row["n"] > 0 for row in rows)
-    assert run_command_line([*call, "--help"]) == 0
-    told = capsys.readouterr().out
+    told = cli(*call, "--help").out
     assert "How many letters. Default: 8." in told and "[NOUN|VERB]" in told
-    assert run_command_line([*call, "--tag", "NUON"]) == 2
-    assert "NOUN" in capsys.readouterr().err
-    assert run_command_line(["queries", "--queries", str(folder)]) == 0
-    assert "long_words" in capsys.readouterr().out.split("Your own")[1]
+    assert "NOUN" in cli(*call, "--tag", "NUON", status=2).err
+    assert "long_words" in cli("queries", "--queries", folder).out.split("Your own")[1]
 
 
 def test_the_length_of_a_text_is_one_on_spark_too(
-    folder: Path, sample_bank: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, sample_bank: Path, cli: Cli
 ) -> None:
     """DuckDB's len is the one for lists, which Spark calls size; length is the one for texts."""
     (folder / "pieces.sql").write_text(
@@ -82,8 +73,7 @@ def test_the_length_of_a_text_is_one_on_spark_too(
     )
     for name, calls in (("long-words", {"length"}), ("pieces", {"length", "size"})):
         call = ["-b", str(sample_bank), "query", "--queries", str(folder), name, "--show-sql"]
-        assert run_command_line([*call, "--dialect", "spark"]) == 0
-        statement = sqlglot.parse_one(capsys.readouterr().out, read="spark")
+        statement = sqlglot.parse_one(cli(*call, "--dialect", "spark").out, read="spark")
         found = {each.sql("spark").partition("(")[0].lower() for each in statement.find_all(
             sqlglot.exp.Length, sqlglot.exp.ArraySize)}  # fmt: skip
         assert found == calls
@@ -138,10 +128,8 @@ def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
 
 @pytest.mark.slow
 def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "query", "long_words"],
-        env=os.environ | {VARIABLE: str(folder)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    own = {VARIABLE: str(folder)}
+    done = run_attnbank("-b", sample_bank, "query", "long_words", env=own, check=True)
     assert done.stdout.splitlines()[0].split() == ["form", "n"]
 
 
@@ -183,22 +171,20 @@ def test_a_statement_from_outside_can_only_read_the_bank(
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_analysis_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str | bytes, told: str
+    folder: Path, cli: Cli, name: str, text: str | bytes, told: str
 ) -> None:
     data = text.encode() if isinstance(text, str) else text
     (folder / f"{name}.sql").write_bytes(data)
-    assert run_command_line(["queries", "--queries", str(folder)]) == 0
-    shown = capsys.readouterr()
+    shown = cli("queries", "--queries", folder)
     assert f"Warning: {folder / name}.sql: " in shown.err and told in shown.err
     assert "long_words" in shown.out
     if name in ("Words", "words"):
-        assert run_command_line(["query", "--queries", str(folder), name]) == 2
-        assert told in capsys.readouterr().err
+        assert told in cli("query", "--queries", folder, name, status=2).err
 
 
-def test_a_folder_that_is_none_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["query", "--queries", str(folder / "none"), "long_words"]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+def test_a_folder_that_is_none_is_told(folder: Path, cli: Cli) -> None:
+    err = cli("query", "--queries", folder / "none", "long_words", status=2).err
+    assert "cannot be read" in err
     for number in range(MOST_FILES):
         (folder / f"q{number}.sql").touch()
     with pytest.raises(CallError, match=f"1,001 .sql files; the maximum is {MOST_FILES:,}"):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 from two_runs import SECOND, TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.sentences.choosing import find_sentence
 from attnbank.sql.errors import CallError
@@ -50,19 +50,15 @@ def test_sentences_of_one_name_are_told_by_their_places(tmp_path: Path) -> None:
         find_sentence(bank.backend, "s", None)
 
 
-def test_tables_have_places_and_files_have_ids(
-    bank: Bank, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_have_places_and_files_have_ids(bank: Bank, cli: Cli) -> None:
     statement = "select id as word, sentence, 5000000000000 as n from word order by id"
     command = ["-b", str(bank.path), "sql", statement]
-    assert run_command_line(command) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    rows = [line.split() for line in cli(*command).out.splitlines()[2:]]
     assert rows == [
         ["1:1", "1:1", "5000000000000"], ["2:1", "2:1", "5000000000000"],
         ["2:2", "2:1", "5000000000000"], ["2:3", "2:1", "5000000000000"],
     ]  # fmt: skip
-    assert run_command_line([*command, "-f", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[2] == f"{SECOND},{SECOND},5000000000000"
+    assert cli(*command, "-f", "csv").out.splitlines()[2] == f"{SECOND},{SECOND},5000000000000"
     assert bank.sql("select place_name(12), place_name(1099511627788)").row(0) == ("12", "2:12")
 
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import new_banks
 import pytest
+from command_line import Cli
 from report_pages import read
 
 from attnbank.cli.app import run_command_line
@@ -77,12 +78,14 @@ def test_an_empty_bank_has_a_report_too(tmp_path: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.slow
-def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_names_of_a_corpus_are_no_markup(
+    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
+) -> None:
     corpus = tmp_path / "<img src=x onerror=alert(1)>.conllu"
     corpus.write_text(SENTENCE * 12, encoding="utf-8")
     bank, file = tmp_path / 'b"><b>.duckdb', tmp_path / "report.html"
     ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
-    assert run_command_line(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
+    cli("-b", bank, "report", "-q", "-o", file)
     html = file.read_text(encoding="utf-8")
     page = read(html)
     assert not {"script", "img", "b"} & {*page.tags}
@@ -96,10 +99,10 @@ def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[s
 
 
 @pytest.mark.slow
-def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None:
+def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
     bank, page = shutil.copy(sample_bank, tmp_path / "bank.duckdb"), tmp_path / "page.html"
-    assert run_command_line(["-b", str(bank), "compute", "best_head_held_out", "-q"]) == 0
-    assert run_command_line(["-b", str(bank), "report", "-o", str(page)]) == 0
+    cli("-b", bank, "compute", "best_head_held_out", "-q")
+    cli("-b", bank, "report", "-o", page)
     html = page.read_text(encoding="utf-8")
     (names, *rows), *_ = read(html).tables["seconds"]
     assert names == ["section", "seconds", "rows"] and len(rows) > 5
@@ -113,10 +116,10 @@ def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.soak
-def test_python_writes_the_same_page(sample_bank: Path, tmp_path: Path) -> None:
+def test_python_writes_the_same_page(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
     """Without a path the page is a text."""
     commanded, called = tmp_path / "a.html", tmp_path / "b.html"
-    assert run_command_line(["-b", str(sample_bank), "report", "-q", "-o", str(commanded)]) == 0
+    cli("-b", sample_bank, "report", "-q", "-o", commanded)
     with open_bank(sample_bank) as bank:
         bank.report(called)
         text = bank.report()
@@ -150,13 +153,13 @@ def two_corpora(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path])
 
 
 @pytest.mark.slow
-def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path) -> None:
+def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path, cli: Cli) -> None:
     """Each figure of the table is one that the analysis gives for that run."""
     file = tmp_path / "report.html"
     with open_bank(two_corpora) as bank:
         names = bank.runs()["name"].to_list()
         words = [word for name in names for word in ("--run", name)]
-    assert run_command_line(["-b", str(two_corpora), "report", "-q", "-o", str(file), *words]) == 0
+    cli("-b", two_corpora, "report", "-q", "-o", file, *words)
     page = read(file.read_text(encoding="utf-8"))
     assert {"beside", "beside-1"} <= set(page.ids)
     header, *rows = page.tables["beside-1"][0]
@@ -176,14 +179,14 @@ def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_it_says_by_which_rule_a_run_was_taken_and_where_no_file_is(
-    two_corpora: Path, tmp_path: Path
+    two_corpora: Path, tmp_path: Path, cli: Cli
 ) -> None:
     with open_bank(two_corpora) as bank:
         page = bank.report()
         newest = bank.runs()["name"][-1]
     assert f"Run: {newest} (the newest of 3 that fit)" in _told(page)
     assert str(tmp_path) not in page and str(tmp_path.parent) not in page
-    assert run_command_line(["-b", str(two_corpora), "use", newest]) == 0
+    cli("-b", two_corpora, "use", newest)
     with open_bank(two_corpora) as bank:
         assert f"Run: {newest} (preferred in this bank, attnbank use)" in _told(bank.report())
 

@@ -13,8 +13,9 @@ import new_banks
 import polars as pl
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import app, run_command_line
+from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.report.comparison import MEASURES, compare, middle
@@ -135,7 +136,7 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
 
 
 def test_a_run_is_chosen_alike_by_name_and_by_use(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
     """And a run over the whole corpus goes before a newer one over a part of it."""
     corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "bank.duckdb")
@@ -157,13 +158,13 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
         assert opened.query("best_head", min_count=1)["run"][0] == whole
     assert runs_of(None) == [(pairs,), (whole,)]
     by_name = runs_of(part)
-    assert run_command_line(["-b", str(bank), "use", part]) == 0
+    cli("-b", bank, "use", part)
     assert runs_of(None) == by_name == [(part,)] * len(keys)
 
 
 @pytest.mark.slow
 def test_a_control_stands_beside_the_trained_model(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
     corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "control.duckdb")
     model = str(tiny_model("bert"))
@@ -194,10 +195,7 @@ def test_a_control_stands_beside_the_trained_model(
     assert best[other]["all"] != best[control]["all"]
     both = [(row["accuracy"], row["random weights"]) for row in rows.values()]
     assert any(one != other for one, other in both)  # two models, on many relations
-    assert (
-        run_command_line(["-b", str(bank), "report", "-q", "-o", str(tmp_path / "report.html")])
-        == 0
-    )
+    cli("-b", bank, "report", "-q", "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<strong>Random weights:</strong> <bdi>{control}</bdi>, <bdi>{other}</bdi>." in page
     for seed in (1, 2):

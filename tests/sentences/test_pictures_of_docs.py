@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from command_line import Cli
 from sentence_pictures import panels, texts
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -37,10 +37,10 @@ def test_the_page_shows_its_pictures() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), COMMANDS, ids=[name for _, name in COMMANDS])
 def test_a_picture_is_what_its_command_makes(
-    bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str
+    bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, cli: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["-b", str(bank), *shlex.split(command)]) == 0
+    cli("-b", bank, *shlex.split(command))
     made, kept = (
         folder.joinpath(name).read_text(encoding="utf-8")
         for folder in (tmp_path, DOCS / "pictures")

@@ -42,7 +42,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import polars as pl
 import real_models
-from command_server import Served
+from forked import Forked
 from readme_blocks import ROOT, SAMPLE, pages, stable, without_sizes
 
 import attnbank
@@ -209,7 +209,7 @@ def plain(text: str, folder: Path) -> str:
 class _Asking:
     """A folder with copies of the banks and other files that calls name, and what answers there."""
 
-    def __init__(self, folder: Path, served: Served) -> None:
+    def __init__(self, folder: Path, served: Forked) -> None:
         self.folder, self.script = folder, served.folder / "attnbank"
         kept = {name: value for name, value in os.environ.items() if name[:8] != "ATTNBANK"}
         self.environment = {
@@ -257,7 +257,7 @@ def make_banks(banks: Path) -> None:
         return
     import tiny_models
 
-    with tempfile.TemporaryDirectory() as folder, Served() as served:
+    with tempfile.TemporaryDirectory() as folder, Forked() as served:
         asking = _Asking(Path(folder), served)
         text = [
             each.read_text(encoding="utf-8")
@@ -278,7 +278,7 @@ def make_banks(banks: Path) -> None:
 
 def all_answers(banks: Path) -> Iterator[Answer]:
     """Everything that is asked of the banks in a folder."""
-    with tempfile.TemporaryDirectory() as folder, Served() as served, chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, Forked() as served, chdir(folder):
         asking = _Asking(Path(folder), served)
         for name in _BANKS:
             shutil.copy(banks / f"{name}.duckdb", folder)

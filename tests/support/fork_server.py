@@ -1,10 +1,10 @@
 """A process that has imported everything, and forks a process per command that it is asked to run.
 
-A request is one line of JSON on standard input: {"args": [...], "folder": working directory,
-"told": file for what the command prints, "env": {...}, "setup": Python code to run first,
-"ends_at_once": whether to skip the end of the interpreter}. The answer on standard output is one
-line with the id of the new process, and when that has ended, one with its exit status (negative
-for a signal). The fork happens before any thread has started, so the new process behaves like one
+A request comes through the socket that the first argument names, with the three streams of the
+command: its length, and JSON with "args", "folder" (the working directory), "env", "setup" (Python
+code to run first) and "ends_at_once" (whether to skip the end of the interpreter). The answer is
+the id of the new process and, when that has ended, its exit status (negative for a signal), each in
+`NUMBER` bytes. The forks happen before any thread has started, so the new process behaves like one
 that was started in the usual way, and also ends like it.
 """
 
@@ -14,6 +14,7 @@ import gc
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -37,50 +38,69 @@ import attnbank.ingest.store.pipeline
 import attnbank.queries.export  # noqa: F401
 from attnbank.cli import main
 
-
-def _answer(word: object) -> None:
-    os.write(1, f"{word}\n".encode())
+NUMBER = 8
 
 
-def _serve() -> dict[str, object]:
-    """Fork for each line; this returns only in the new processes, with the request."""
-    gc.collect()
-    gc.freeze()  # or each process would visit, and so copy, all these objects at its end
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process ignores it until it is ready
-    _answer("ready")
-    for line in sys.stdin:
-        asked: dict[str, object] = json.loads(line)
-        child = os.fork()
-        if not child:
-            return asked
-        _answer(child)
-        _answer(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    sys.exit(0)
+def _serve(address: str) -> socket.socket:
+    """Fork for each connection; this returns only in the new processes."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        gc.collect()
+        gc.freeze()  # or each process would visit, and so copy, all these objects at its end
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process ignores it until it is ready
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the new processes
+        print("ready", flush=True)
+        while True:
+            client, _ = listening.accept()
+            if not os.fork():
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                return client
+            client.close()
 
 
-def _become(asked: dict[str, object]) -> NoReturn:
+def _answer(client: socket.socket) -> None:
+    """Run the requested command in one more process; tell its id and its exit status."""
+    length, streams, _, _ = socket.recv_fds(client, NUMBER, 3)
+    with client.makefile("rb") as file:
+        request: dict[str, object] = json.loads(file.read(int(length)))
+    child = os.fork()
+    if not child:
+        client.close()
+        for own, stream in enumerate(streams):
+            os.dup2(stream, own)
+            os.close(stream)
+        _become(request)
+    for stream in streams:
+        os.close(stream)
+    client.sendall(f"{child:{NUMBER}}".encode())
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    client.sendall(f"{status:{NUMBER}}".encode())
+    os._exit(0)
+
+
+def _become(request: dict[str, object]) -> NoReturn:
     os.setsid()
-    told = os.open(str(asked["told"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for descriptor, own in ((nothing, 0), (told, 1), (told, 2)):
-        os.dup2(descriptor, own)
-    os.chdir(str(asked["folder"]))
-    env, args = asked["env"], asked["args"]
+    os.chdir(str(request["folder"]))
+    env, args = request["env"], request["args"]
     assert isinstance(env, dict) and isinstance(args, list)
+    os.environ.clear()
     os.environ.update(env)
-    exec(str(asked["setup"]), {"Path": Path, "args": args})
+    exec(str(request["setup"]), {"Path": Path, "args": args})
     sys.argv = ["attnbank", *args]
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         main()
     except SystemExit as done:
-        if asked["ends_at_once"]:
+        if request["ends_at_once"]:
             sys.stdout.flush()
+            sys.stderr.flush()
             os._exit(int(done.code or 0))
         raise
     except KeyboardInterrupt:  # it came before main began
         sys.exit("Interrupted.")
+    sys.exit(0)
 
 
 if __name__ == "__main__":
-    _become(_serve())
+    _answer(_serve(sys.argv[1]))

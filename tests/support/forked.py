@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,18 @@ from pathlib import Path
 from types import TracebackType
 
 _SERVER = Path(__file__).with_name("fork_server.py")
+_SCRIPT = """#!{python} -IS
+import json, os, socket, sys
+request = {{"args": sys.argv[1:], "folder": os.getcwd(), "env": dict(os.environ), "setup": ""}}
+data = json.dumps(request | {{"ends_at_once": True}}).encode()
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    socket.send_fds(server, [b"%8d" % len(data)], [0, 1, 2])
+    server.sendall(data)
+    server.recv(8)
+    status = int(server.recv(8) or b"1")
+sys.exit(status if status >= 0 else 128 - status)
+"""
 
 
 @dataclass(frozen=True)
@@ -26,19 +40,30 @@ class Ended:
 
 
 class Forked:
-    """Runs commands one after another, each in a separate process (see fork_server.py)."""
+    """Runs commands, each in a separate process (see fork_server.py).
+
+    `folder` holds a script `attnbank`, for shells that have it first in their PATH: what runs is
+    the command itself, but the imports, which take several seconds for an ingest, were made before.
+    """
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="attnbank-told-")
+        self._made = tempfile.TemporaryDirectory(prefix="attnbank-forked-")
+        self.folder = Path(self._made.name)
+        self._address = str(self.folder / "socket")
+        script = self.folder / "attnbank"
+        script.write_text(_SCRIPT.format(python=sys.executable, address=self._address), "utf-8")
+        script.chmod(0o755)
         path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
+        self._env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
         self._server = subprocess.Popen(
-            [sys.executable, str(_SERVER)],
-            stdin=subprocess.PIPE,
+            [sys.executable, str(_SERVER), self._address],
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            env=self._env,
         )
-        assert self._line() == "ready"
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == "ready\n"
 
     def __enter__(self) -> Forked:
         return self
@@ -51,7 +76,7 @@ class Forked:
     ) -> None:
         self._server.kill()
         self._server.communicate()
-        self._folder.cleanup()
+        self._made.cleanup()
 
     def run(
         self,
@@ -71,47 +96,34 @@ class Forked:
         long as the rest of a small command. Raises AssertionError if the process lives longer than
         `seconds`; then it is killed.
         """
-        told = Path(self._folder.name, "told")  # not in `folder`, whose disk may be full
-        asked = {
-            "args": args, "folder": str(folder), "told": str(told), "env": env or {},
-            "setup": setup, "ends_at_once": ends_at_once,
+        request = {
+            "args": args, "folder": str(folder), "env": self._env | (env or {}), "setup": setup,
+            "ends_at_once": ends_at_once,
         }  # fmt: skip
-        assert self._server.stdin is not None
+        data = json.dumps(request).encode()
         began = time.monotonic()
-        self._server.stdin.write(f"{json.dumps(asked)}\n")
-        self._server.stdin.flush()
-        child = int(self._line())
-        answer = _Answer(self._server)
-        for after, number in signals:
-            if answer.wait(began + after - time.monotonic()):
-                break
-            os.kill(child, number)
-        if not answer.wait(began + seconds - time.monotonic()):
-            os.kill(child, signal.SIGKILL)
-            answer.wait(10)
-            raise AssertionError(f"no end in {seconds} s: {args}\n{told.read_text()}")
-        text = told.read_text(errors="replace") if told.exists() else ""  # killed before it began
-        told.unlink(missing_ok=True)
+        with tempfile.TemporaryFile("w+b") as printed, socket.socket(socket.AF_UNIX) as server:
+            with Path(os.devnull).open() as nothing:
+                server.connect(self._address)
+                streams = [nothing.fileno(), printed.fileno(), printed.fileno()]
+                socket.send_fds(server, [b"%8d" % len(data)], streams)
+            server.sendall(data)
+            child = int(server.recv(8))
+            for after, number in signals:
+                if _answers(server, began + after):
+                    break
+                os.kill(child, number)
+            has_ended = _answers(server, began + seconds)
+            if not has_ended:
+                os.kill(child, signal.SIGKILL)
+            status = int(server.recv(8))
+            printed.seek(0)
+            text = printed.read().decode(errors="replace")
+        assert has_ended, f"no end in {seconds} s: {args}\n{text}"
         text = text.partition("nanobind: leaked")[0]  # printed because of gc.freeze()
-        return Ended(int(answer.line), text, time.monotonic() - began)
-
-    def _line(self) -> str:
-        assert self._server.stdout is not None
-        return self._server.stdout.readline().strip()
+        return Ended(status, text, time.monotonic() - began)
 
 
-class _Answer:
-    """The line with the exit status of a process, which comes when it has ended."""
-
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        assert server.stdout is not None
-        self._file = server.stdout
-        self.line = ""
-
-    def wait(self, seconds: float) -> bool:
-        """Wait up to `seconds` for the line; whether it has come."""
-        import select
-
-        if not self.line and select.select([self._file], [], [], max(0.0, seconds))[0]:
-            self.line = self._file.readline().strip()
-        return bool(self.line)
+def _answers(server: socket.socket, until: float) -> bool:
+    """Wait for an answer; whether it has come in time."""
+    return bool(select.select([server], [], [], max(0.0, until - time.monotonic()))[0])

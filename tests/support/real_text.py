@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import sys
 import urllib.error
 import urllib.request
@@ -133,103 +134,58 @@ def _begin(files: Files) -> str:
     return first_sentences(_whole(files))
 
 
-def _treebank(name: str, of: str, file: str, choose: Callable[[Files], str], sha256: str) -> Part:
-    return Part(name, f"UniversalDependencies/UD_{of}", (file,), choose, sha256)
+_DIGESTS = """
+    gum-dev.conllu 4cb375e89e835b1dbae9b1bcaf67cbe53526eaf4062c1da53011503c88b2a012
+    gum-train.conllu 7e9b7cce22ce5c0acdc4caf5aab7ef9fb700083f1d16715db3d589ed9960d50e
+    wiki-text.txt b5470fbc4cfc3ca10c0b026977e9d375c61e310b3bd10297b8cc1577b0ed2ab7
+    ewt-dev.conllu 531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6
+    fr-dev.conllu 62d747656b48687b461096a9db54d276a78fb4c0bfd34db64ec10dc3abc9b199
+    he-dev.conllu e8bb34ea7e7d6c6b677abdabffe5718703d6ce3d0baeb894e3188b0d6c68538d
+    tr-dev.conllu b9dacb269738983815bfb1120f5ecf89ee24069aac2e70b2da3e9ab64ce91475
+    zh-dev.conllu fdcbc7184e070c9839cc7ab5bda36a7163e6ea4696f033f7bf22604dbe20df6b
+"""
+_NOVELS = """
+    1023_bleak_house
+    2771286534c8886eabc5cbddbe3f1906b7a6e62f0495a5017a705bf4429c963a
+    12677_personality_plus_some_experiences_of_emma_mcchesney_and_her_son_jock
+    94293de673f722017f1c7a92c15441b98229806142270fe1311623da7613d790
+    171_charlotte_temple
+    ee56736df030ca314ae4f953baf7cff7914d72ff56783e57e04cb15ebb04f79e
+    233_sister_carrie_a_novel
+    9551ea854c85076e2cbacdf4f5623b86ad7c362312a5635fe5014ba9b1349984
+    3268_the_mysteries_of_udolpho
+    7180ce7f7a9dc63c1d46e4bac3a533fe37135fd6fd3f8ddb8537e6a1a90c36c9
+    4276_north_and_south
+    fdf1c12999c1fbd9f6a84d4046e5f7fed2b952670abfbe936329846c8ea2a5eb
+    541_the_age_of_innocence
+    9de5ed9744b93495059c1c701eb0a9f4d48b083982d2e42a3ca49c74494a8a78
+    766_david_copperfield
+    46be22b4e55acea640d667e8fc78144347064e3f0d01197307f612b27d0a1055
+"""
+_PAIR = re.compile(r"(\S+)\s+([0-9a-f]{64})")
+_TREEBANKS = {
+    "gum-dev.conllu": ("English-GUM", _GUM[:1], _gum_dev),
+    "gum-train.conllu": ("English-GUM", _GUM[1:], _gum_train),
+    "wiki-text.txt": ("English-GUM", _GUM, _wiki),
+    "ewt-dev.conllu": ("English-EWT", ("en_ewt-ud-dev.conllu",), _whole),
+    "fr-dev.conllu": ("French-GSD", ("fr_gsd-ud-dev.conllu",), _begin),
+    "he-dev.conllu": ("Hebrew-HTB", ("he_htb-ud-dev.conllu",), _begin),
+    "tr-dev.conllu": ("Turkish-IMST", ("tr_imst-ud-dev.conllu",), _begin),
+    "zh-dev.conllu": ("Chinese-GSD", ("zh_gsd-ud-dev.conllu",), _begin),
+}
 
 
-def _novel(name: str, sha256: str) -> Part:
-    path = f"coref/conll/{name}_brat.conll"
-    return Part(
-        f"litbank/{name}_brat.conll", "dbamman/litbank", (path,), _whole, sha256, (LITBANK,)
-    )
+def _parts() -> Iterator[Part]:
+    for name, digest in _PAIR.findall(_DIGESTS):
+        treebank, paths, choose = _TREEBANKS[name]
+        yield Part(name, f"UniversalDependencies/UD_{treebank}", paths, choose, digest)
+    for name, digest in _PAIR.findall(_NOVELS):
+        file = f"{name}_brat.conll"
+        paths = (f"coref/conll/{file}",)
+        yield Part(f"litbank/{file}", "dbamman/litbank", paths, _whole, digest, (LITBANK,))
 
 
-_UD_GUM = "UniversalDependencies/UD_English-GUM"
-
-PARTS = (
-    Part(
-        "gum-dev.conllu",
-        _UD_GUM,
-        _GUM[:1],
-        _gum_dev,
-        "4cb375e89e835b1dbae9b1bcaf67cbe53526eaf4062c1da53011503c88b2a012",
-    ),
-    Part(
-        "gum-train.conllu",
-        _UD_GUM,
-        _GUM[1:],
-        _gum_train,
-        "7e9b7cce22ce5c0acdc4caf5aab7ef9fb700083f1d16715db3d589ed9960d50e",
-    ),
-    Part(
-        "wiki-text.txt",
-        _UD_GUM,
-        _GUM,
-        _wiki,
-        "b5470fbc4cfc3ca10c0b026977e9d375c61e310b3bd10297b8cc1577b0ed2ab7",
-    ),
-    _treebank(
-        "ewt-dev.conllu",
-        "English-EWT",
-        "en_ewt-ud-dev.conllu",
-        _whole,
-        "531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6",
-    ),
-    _treebank(
-        "fr-dev.conllu",
-        "French-GSD",
-        "fr_gsd-ud-dev.conllu",
-        _begin,
-        "62d747656b48687b461096a9db54d276a78fb4c0bfd34db64ec10dc3abc9b199",
-    ),
-    _treebank(
-        "he-dev.conllu",
-        "Hebrew-HTB",
-        "he_htb-ud-dev.conllu",
-        _begin,
-        "e8bb34ea7e7d6c6b677abdabffe5718703d6ce3d0baeb894e3188b0d6c68538d",
-    ),
-    _treebank(
-        "tr-dev.conllu",
-        "Turkish-IMST",
-        "tr_imst-ud-dev.conllu",
-        _begin,
-        "b9dacb269738983815bfb1120f5ecf89ee24069aac2e70b2da3e9ab64ce91475",
-    ),
-    _treebank(
-        "zh-dev.conllu",
-        "Chinese-GSD",
-        "zh_gsd-ud-dev.conllu",
-        _begin,
-        "fdcbc7184e070c9839cc7ab5bda36a7163e6ea4696f033f7bf22604dbe20df6b",
-    ),
-    _novel("1023_bleak_house", "2771286534c8886eabc5cbddbe3f1906b7a6e62f0495a5017a705bf4429c963a"),
-    _novel(
-        "12677_personality_plus_some_experiences_of_emma_mcchesney_and_her_son_jock",
-        "94293de673f722017f1c7a92c15441b98229806142270fe1311623da7613d790",
-    ),
-    _novel(
-        "171_charlotte_temple", "ee56736df030ca314ae4f953baf7cff7914d72ff56783e57e04cb15ebb04f79e"
-    ),
-    _novel(
-        "233_sister_carrie_a_novel",
-        "9551ea854c85076e2cbacdf4f5623b86ad7c362312a5635fe5014ba9b1349984",
-    ),
-    _novel(
-        "3268_the_mysteries_of_udolpho",
-        "7180ce7f7a9dc63c1d46e4bac3a533fe37135fd6fd3f8ddb8537e6a1a90c36c9",
-    ),
-    _novel(
-        "4276_north_and_south", "fdf1c12999c1fbd9f6a84d4046e5f7fed2b952670abfbe936329846c8ea2a5eb"
-    ),
-    _novel(
-        "541_the_age_of_innocence",
-        "9de5ed9744b93495059c1c701eb0a9f4d48b083982d2e42a3ca49c74494a8a78",
-    ),
-    _novel(
-        "766_david_copperfield", "46be22b4e55acea640d667e8fc78144347064e3f0d01197307f612b27d0a1055"
-    ),
-)
+PARTS = tuple(_parts())
 """Everything that the tests and the README read."""
 
 

@@ -105,122 +105,38 @@ def sentencepiece(text: Iterable[str], kind: str, *, around: Sequence[str] = ())
     )
 
 
-def _bert(vocab: int) -> Any:
-    return transformers.BertModel(
-        transformers.BertConfig(
-            vocab_size=vocab, intermediate_size=64, max_position_embeddings=96, **_SIZE
-        )
-    )
-
-
-def _electra(vocab: int) -> Any:
-    return transformers.ElectraModel(
-        transformers.ElectraConfig(
-            vocab_size=vocab,
-            embedding_size=16,
-            intermediate_size=64,
-            max_position_embeddings=96,
-            **_SIZE,
-        )
-    )
-
-
-def _distilbert(vocab: int) -> Any:
-    return transformers.DistilBertModel(
-        transformers.DistilBertConfig(
-            vocab_size=vocab, dim=32, hidden_dim=64, n_layers=3, n_heads=4,
-            max_position_embeddings=96,
-        )
-    )  # fmt: skip
-
-
-def _albert(vocab: int) -> Any:
-    return transformers.AlbertModel(
-        transformers.AlbertConfig(
-            vocab_size=vocab,
-            embedding_size=16,
-            intermediate_size=64,
-            max_position_embeddings=96,
-            **_SIZE,
-        )
-    )
-
-
-def _deberta(vocab: int) -> Any:
-    return transformers.DebertaV2Model(
-        transformers.DebertaV2Config(
-            vocab_size=vocab,
-            intermediate_size=64,
-            max_position_embeddings=96,
-            relative_attention=True,
-            pos_att_type=["p2c", "c2p"],
-            **_SIZE,
-        )
-    )
-
-
-def _roberta(vocab: int) -> Any:
-    return transformers.RobertaModel(
-        transformers.RobertaConfig(
-            vocab_size=vocab,
-            intermediate_size=64,
-            max_position_embeddings=98,
-            pad_token_id=1,
-            bos_token_id=0,
-            eos_token_id=2,
-            **_SIZE,
-        )
-    )
-
-
-def _gpt2(vocab: int) -> Any:
-    return transformers.GPT2Model(
-        transformers.GPT2Config(
-            vocab_size=vocab, n_embd=32, n_layer=3, n_head=4, n_positions=96,
-            bos_token_id=0, eos_token_id=0,
-        )
-    )  # fmt: skip
-
-
-def _llama(vocab: int) -> Any:
-    return transformers.LlamaModel(
-        transformers.LlamaConfig(
-            vocab_size=vocab,
-            intermediate_size=64,
-            num_key_value_heads=2,
-            max_position_embeddings=96,
-            **_SIZE,
-        )
-    )
-
-
-def _t5(vocab: int) -> Any:
-    return transformers.T5EncoderModel(
-        transformers.T5Config(
-            vocab_size=vocab, d_model=32, d_kv=8, d_ff=64, num_layers=3, num_heads=4,
-            decoder_start_token_id=0,
-        )
-    )  # fmt: skip
-
-
 def _made(name: str, **settings: Any) -> Callable[[int], Any]:
-    """A model of transformers by the name of its classes: GptOss, Jamba."""
+    """A model of transformers by the name of its classes: GptOss, Jamba, T5Encoder."""
 
     def make(vocab: int) -> Any:
-        config = getattr(transformers, f"{name}Config")(vocab_size=vocab, **_SIZE | settings)
+        config = getattr(transformers, f"{name.removesuffix('Encoder')}Config")(
+            vocab_size=vocab, **_SIZE | settings
+        )
         return getattr(transformers, f"{name}Model")(config)
 
     return make
 
 
-_DECODER = {
-    "intermediate_size": 64, "num_key_value_heads": 2, "max_position_embeddings": 96,
-    "pad_token_id": None, "bos_token_id": 0, "eos_token_id": 0,
-}  # fmt: skip
 _ENCODER = {"intermediate_size": 64, "max_position_embeddings": 96}
+_DECODER = {
+    **_ENCODER,
+    **{"num_key_value_heads": 2, "pad_token_id": None, "bos_token_id": 0, "eos_token_id": 0},
+}  # fmt: skip
+_ROBERTA = _made(
+    "Roberta", intermediate_size=64, max_position_embeddings=98, pad_token_id=1, bos_token_id=0,
+    eos_token_id=2,
+)  # fmt: skip
+_LLAMA = _made("Llama", num_key_value_heads=2, **_ENCODER)
 _EXPERTS = {"num_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1}
 _ATTENTION_IN_TWO = ["linear_attention", "full_attention", "full_attention"]
-_OTHERS: dict[str, Callable[[int], Any]] = {
+_OF_WORDPIECES: dict[str, Callable[[int], Any]] = {
+    "bert": _made("Bert", **_ENCODER),
+    "electra": _made("Electra", embedding_size=16, **_ENCODER),
+    "distilbert": _made("DistilBert", hidden_dim=64, max_position_embeddings=96),
+    "albert": _made("Albert", embedding_size=16, **_ENCODER),
+    "deberta": _made(
+        "DebertaV2", relative_attention=True, pos_att_type=["p2c", "c2p"], **_ENCODER
+    ),
     # Padding changes the attention of the first two.
     "convbert": _made("ConvBert", embedding_size=32, **_ENCODER),
     "nystromformer": _made("Nystromformer", **_ENCODER),
@@ -260,23 +176,24 @@ _OTHERS: dict[str, Callable[[int], Any]] = {
 
 
 _KINDS: dict[str, tuple[Callable[[Iterable[str]], Any], Callable[[int], Any]]] = {
-    "bert": (wordpiece, _bert),
-    "electra": (wordpiece, _electra),
-    "distilbert": (wordpiece, _distilbert),
-    "albert": (wordpiece, _albert),
-    "deberta": (wordpiece, _deberta),
-    "roberta": (lambda text: byte_level(text, special=True), _roberta),
-    "gpt2": (lambda text: byte_level(text, special=False), _gpt2),
-    "llama": (lambda text: byte_level(text, special=False), _llama),
+    **{kind: (wordpiece, make) for kind, make in _OF_WORDPIECES.items()},
+    "roberta": (lambda text: byte_level(text, special=True), _ROBERTA),
+    "gpt2": (
+        lambda text: byte_level(text, special=False),
+        _made("GPT2", n_positions=96, bos_token_id=0, eos_token_id=0),
+    ),
+    "llama": (lambda text: byte_level(text, special=False), _LLAMA),
     "xlm-roberta": (
         lambda text: sentencepiece(text, "metaspace_always_words", around=("<s>", "</s>")),
-        _roberta,
+        _ROBERTA,
     ),
-    "t5": (lambda text: sentencepiece(text, "metaspace_always", around=("", "</s>")), _t5),
-    "mistral": (lambda text: sentencepiece(text, "metaspace_first_whole"), _llama),
-    "llama-2": (lambda text: sentencepiece(text, "prepend_and_replace"), _llama),
-    "gemma": (lambda text: sentencepiece(text, "replace"), _llama),
-    **{kind: (wordpiece, make) for kind, make in _OTHERS.items()},
+    "t5": (
+        lambda text: sentencepiece(text, "metaspace_always", around=("", "</s>")),
+        _made("T5Encoder", num_layers=3, d_kv=8, d_ff=64, decoder_start_token_id=0),
+    ),
+    "mistral": (lambda text: sentencepiece(text, "metaspace_first_whole"), _LLAMA),
+    "llama-2": (lambda text: sentencepiece(text, "prepend_and_replace"), _LLAMA),
+    "gemma": (lambda text: sentencepiece(text, "replace"), _LLAMA),
 }
 KINDS = tuple(_KINDS)
 
