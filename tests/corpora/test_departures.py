@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import new_banks
 import pytest
 from command_line import Cli
 from corpus_text import (
@@ -20,8 +19,9 @@ from corpus_text import (
     read_sentence,
     read_sentences,
 )
+from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import IngestOptions, estimate
 from attnbank.ingest.corpora.document import CorpusError, Departure, Problem, Sentence
 from attnbank.ingest.options import Departures
 
@@ -116,7 +116,7 @@ def test_strict_refuses(
     options = IngestOptions((str(corpus),), bank, model, strict=True)
     with pytest.raises(CorpusError):
         estimate(options)
-    report = ingest(IngestOptions((str(corpus),), bank, model, strict=True, skip_bad=True))
+    report = ingest_into(bank, corpus, model, strict=True, skip_bad=True)
     assert (report.sentences, report.skipped) == (1, {"text-mismatch": 2})
     assert report.departures == [] and len(report.problems) == 2
 
@@ -133,8 +133,8 @@ def test_nothing_but_the_shown_text_depends_on_them(
     right.write_text(text.replace("# text =\n", f"# text = {TEXT}\n"), encoding="utf-8")
     rows, kept = [], []
     for path in (corpus, right):
-        bank = new_banks.put(tmp_path / f"{path.stem}.duckdb")
-        report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
+        bank = tmp_path / f"{path.stem}.duckdb"
+        report = ingest_into(bank, path, tiny_model("bert"))
         assert [each.count for each in report.departures] == ([2] if path == corpus else [])
         assert all(isinstance(each, Departures) for each in report.departures)
         read = ("select * exclude (metadata) from sentence", *map("from {}".format, OTHERS))
@@ -297,8 +297,8 @@ def test_mentions_that_name_no_entity(tmp_path: Path, tiny_model: Callable[[str]
     """As in Coptic Scriptorium: types and identities are read, and no mention corefers."""
     path = tmp_path / "cop.conllu"
     path.write_text(SCRIPTORIUM)
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
+    bank = tmp_path / "bank.duckdb"
+    report = ingest_into(bank, path, tiny_model("bert"))
     assert [(each.id, each.count) for each in report.departures] == [("no-entity-group", 1)]
     mentions = _rows(
         bank,

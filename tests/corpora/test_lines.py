@@ -10,10 +10,10 @@ from pathlib import Path
 
 import corpus_text
 import duckdb
-import new_banks
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
@@ -125,9 +125,9 @@ def model(tiny_model: Callable[[str], Path]) -> str:
 
 
 def test_a_bank_of_lines(tmp_path: Path, model: str) -> None:
-    path, bank = tmp_path / "story.txt", new_banks.put(tmp_path / "b.duckdb")
+    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
     path.write_text("Rain fell.\nIt stopped.\n\n\u200b\nThe dogs barked.\n")
-    report = ingest(IngestOptions((str(path),), bank, model))
+    report = ingest_into(bank, path, model)
     assert (report.inputs, report.skipped) == (3, {"empty": 1})
     with duckdb.connect(str(bank), read_only=True) as connection:
         assert connection.execute(
@@ -145,7 +145,7 @@ def test_a_bank_of_lines(tmp_path: Path, model: str) -> None:
 
 
 def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path, model: str) -> None:
-    path, bank = tmp_path / "story.txt", new_banks.put(tmp_path / "b.duckdb")
+    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
     path.write_text("Rain fell.\nIt stopped.\n")
     gold = sample / "press.conllu"
     report = ingest(IngestOptions((str(path), str(gold)), bank, model, limit=3))
@@ -160,7 +160,7 @@ def test_nothing_to_read(tmp_path: Path, model: str) -> None:
     path = tmp_path / "story.txt"
     path.write_bytes(b"\xff\n")
     with pytest.raises((CorpusError, CallError)):
-        ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", model, format="lines"))
+        ingest_into(tmp_path / "b.duckdb", path, model, format="lines")
     assert not (tmp_path / "b.duckdb").exists()
 
 
@@ -210,7 +210,7 @@ def test_prose_needs_a_choice_of_format(tmp_path: Path, model: str) -> None:
 
     fact = "is unannotated prose: 3 of its first 3 lines have several"
     with pytest.raises(CallError, match=fact) as error:
-        ingest(IngestOptions((str(path),), bank, model))
+        ingest_into(bank, path, model)
     for remedy in ("--spacy en_core_web_sm", "--format lines"):
         assert remedy in error.value.remedy
-    assert ingest(IngestOptions((str(path),), bank, model, format="lines")).sentences == 3
+    assert ingest_into(bank, path, model, format="lines").sentences == 3

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import new_banks
 import pytest
 from command_line import Cli
 from corpus_text import facts, read_problem, read_sentence
+from new_banks import ingest_into
 from text_banks import make_text_bank
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import NO_HEAD, FaultError, check_tree
 from attnbank.queries import open_bank
 
@@ -109,8 +108,8 @@ def test_no_analysis_judges_it(tmp_path: Path, tiny_model: Callable[[str], Path]
     for name, text in texts.items():
         path = tmp_path / f"{name}.conllu"
         path.write_text(text)
-        bank = new_banks.put(tmp_path / f"{name}.duckdb")
-        report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
+        bank = tmp_path / f"{name}.duckdb"
+        report = ingest_into(bank, path, tiny_model("bert"))
         assert [(each.id, each.count) for each in report.departures] == (
             [("missing-head", 3)] if name == "part" else []
         )

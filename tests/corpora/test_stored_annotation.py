@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import new_banks
 import pytest
+from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.merge.merging import merge_banks
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
@@ -63,15 +62,15 @@ def test_annotation_follows_its_sentences(
                 " inner join document on document.id = sentence.document"
             ).fetchall()
 
-    shards = [new_banks.put(tmp_path / f"{number}.duckdb") for number in (1, 2)]
+    shards = [tmp_path / f"{number}.duckdb" for number in (1, 2)]
     for number, shard in enumerate(shards, 1):
-        ingest(IngestOptions((str(corpus),), shard, model, shard=f"{number}/2"))
+        ingest_into(shard, corpus, model, shard=f"{number}/2")
     assert set(stored(shards[0])) == {row for row in every if row[0] in ("d0", "d2")}
     merged = tmp_path / "merged.duckdb"
     merge_banks(merged, shards)
     assert Counter(stored(merged)) == every
 
-    ingest(IngestOptions((str(corpus),), merged, model, name="other"))
+    ingest_into(merged, corpus, model, name="other")
     assert len(stored(merged)) == 2 * len(every)
     with open_bank(merged) as opened:
         (first, _) = opened.runs()["name"]

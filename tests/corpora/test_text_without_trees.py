@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import new_banks
 import pytest
+from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import Unit
 from attnbank.sql.bank.opening import open_to_read
 
@@ -21,8 +20,8 @@ def test_there_is_no_dependency_to_ask_for(
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("The dogs barked at the door.\nIt was your friend's cat.\n")
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(text),), bank, str(tiny_model("bert")), unit=unit))
+    bank = tmp_path / "bank.duckdb"
+    ingest_into(bank, text, tiny_model("bert"), unit=unit)
     with open_to_read(bank) as connection:
         for analysis in (
             "gold_dependency(possessive := true)",

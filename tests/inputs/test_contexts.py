@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bounds
 import duckdb
 import new_banks
-import numpy as np
-import oracle_reference as slow
 import planning
 import pytest
 import torch
-import transformers
-from bank_peaks import peaks
+from bank_rows import query_bank
+from direct_attention import check_stored_attention, load_directly
+from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.options import MINILM
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError
-
-# Whole runs.
-
-
-def bank(path: Path, corpus: Path, model: str, **options: Any) -> duckdb.DuckDBPyConnection:
-    ingest(IngestOptions((str(corpus),), new_banks.put(path), model, **options))
-    return duckdb.connect(str(path), read_only=True)
-
 
 CHOICES: list[dict[str, Any]] = [
     {"context": "document"},
@@ -57,34 +46,27 @@ def test_the_estimate_is_what_the_ingest_does(
     new_banks.put(chosen.bank)
     expected = estimate(chosen)
     found = ingest(chosen)
-    assert (found.inputs, found.sentences, found.words, found.weights, found.skipped) == (
-        expected.inputs, expected.sentences, expected.words, expected.weights, expected.skipped,
-    )  # fmt: skip
+    for name in ("inputs", "sentences", "words", "weights", "skipped"):
+        assert getattr(found, name) == getattr(expected, name)
     assert found.inputs > 0
-    with duckdb.connect(str(tmp_path / "b.duckdb"), read_only=True) as connection:
-        inside, outside, every = (
-            {row[0] for row in connection.execute(statement).fetchall()}
-            for statement in (
-                "select word.sentence from position inner join word on word.id = position.word",
-                "select skipped.sentence from skipped",
-                "select sentence.id from sentence",
-            )
+    inside, outside, every = (
+        [id for (id,) in query_bank(chosen.bank, statement)]
+        for statement in (
+            "select distinct word.sentence from position inner join word on word.id = word",
+            "select sentence from skipped",
+            "select id from sentence",
         )
-        once = connection.execute(
-            "select count(*), count(distinct sentence) from skipped"
-        ).fetchone()
-        assert once is not None and once[0] == once[1]
-        assert len(inside) == found.sentences and not inside & outside
-        assert inside | outside == every or "limit" in options
-        rows = connection.execute(
-            "select sequence.sentence is null, count(*) from sequence group by all"
-        ).fetchall()
-        assert rows == [(options.get("context", "sentence") != "sentence", found.inputs)]
-        ids = connection.execute(
-            "select distinct id, coalesce(sentence, min(word)) from sequence"
-            " inner join position on sequence = id group by id, sentence"
-        ).fetchall()
-        assert len(ids) == found.inputs and all(id == place for id, place in ids)
+    )
+    assert len(inside) == found.sentences and not {*inside} & {*outside}
+    assert sorted(inside + outside) == sorted(every) or "limit" in options
+    rows = query_bank(chosen.bank, "select sentence is null, count(*) from sequence group by all")
+    assert rows == [(options.get("context", "sentence") != "sentence", found.inputs)]
+    ids = query_bank(
+        chosen.bank,
+        "select distinct id, coalesce(sentence, min(word)) from sequence"
+        " inner join position on sequence = id group by id, sentence",
+    )
+    assert len(ids) == found.inputs and all(id == place for id, place in ids)
 
 
 @pytest.mark.slow
@@ -112,9 +94,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
 
     with pytest.raises(KeyboardInterrupt):
         ingest(options("a.duckdb"), stop)
-    with duckdb.connect(str(tmp_path / "a.duckdb"), read_only=True) as connection:
-        kept = connection.execute("select batches from run_part where finished is null").fetchone()
-        assert kept is not None and kept[0] >= 2
+    unfinished = "select batches from run_part where finished is null"
+    ((batches,),) = query_bank(tmp_path / "a.duckdb", unfinished)
+    assert batches >= 2
     last: list[Progress] = []
     resumed = ingest(options("a.duckdb"), last.append)
     whole = ingest(options("b.duckdb"))
@@ -167,14 +149,10 @@ def test_long_inputs_share_a_batch_by_their_weights(tmp_path: Path) -> None:
 def test_a_run_is_found_again_by_what_shapes_it(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
+    bank, corpus = tmp_path / "b.duckdb", sample / "stories.conllu"
+
     def state(**options: Any) -> tuple[str, str]:
-        report = ingest(
-            IngestOptions(
-                (str(sample / "stories.conllu"),), tmp_path / "b.duckdb",
-                str(tiny_model("bert")), max_tokens=90,
-                **options,
-            )
-        )  # fmt: skip
+        report = ingest_into(bank, corpus, tiny_model("bert"), max_tokens=90, **options)
         return report.state, report.run.split("/", 2)[2]
 
     document: dict[str, Any] = {"context": "document"}
@@ -187,11 +165,8 @@ def test_a_run_is_found_again_by_what_shapes_it(
     assert state(**pair) == ("new", "pair/token/max90")
     assert state(**pair, seed=2) == ("new", "pair/token/max90/seed2")
     assert state(**pair, seed=2) == ("unchanged", "pair/token/max90/seed2")
-    with duckdb.connect(str(tmp_path / "b.duckdb"), read_only=True) as connection:
-        rows = connection.execute(
-            "select options['truncate'], options['limit'], options['seed'] from run order by id"
-        ).fetchall()
-    assert rows == [
+    shapes = "select options['truncate'], options['limit'], options['seed'] from run order by id"
+    assert query_bank(bank, shapes) == [
         (None, None, None),
         ("true", None, None),
         (None, "4", "0"),
@@ -243,17 +218,11 @@ def test_the_usual_length_is_the_papers(
 ) -> None:
     """128 tokens, or what the model takes where that is less."""
     for model, most in ((MINILM, 128), (str(tiny_model("bert")), 96)):
-        options = IngestOptions(
-            (str(sample / "stories.conllu"),),
-            new_banks.put(tmp_path / f"{most}.duckdb"),
-            model,
-            context="document",
-        )
-        ingest(options)
-        with duckdb.connect(str(tmp_path / f"{most}.duckdb"), read_only=True) as connection:
-            assert connection.execute("select max_tokens from run").fetchone() == (most,)
-            longest = connection.execute("select max(tokens) from sequence").fetchone()
-            assert longest is not None and most - 30 < longest[0] <= most
+        bank = tmp_path / f"{most}.duckdb"
+        ingest_into(bank, sample / "stories.conllu", model, context="document")
+        assert query_bank(bank, "select max_tokens from run") == [(most,)]
+        ((longest,),) = query_bank(bank, "select max(tokens) from sequence")
+        assert most - 30 < longest <= most
 
 
 @pytest.mark.usual("llama")
@@ -262,127 +231,29 @@ def test_stored_attention_is_that_of_the_text_as_a_whole(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
     """The model is given the same ids as the tokenizer makes of the text, white space and all."""
-    folder = tiny_model(kind)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    with bank(
-        tmp_path / "b.duckdb", sample, str(folder), context="document", unit="token"
-    ) as connection:
-        inputs = connection.execute(
-            "select sequence, list(text order by position),"
-            " list(word order by position) from position group by sequence order by sequence"
-        ).fetchall()
-        words = {
-            row[0]: row[1:]
-            for row in connection.execute("select id, form, space_after from word").fetchall()
-        }
-        assert len(inputs) > 10
-        alone = []
-        for sequence, texts, owners in inputs:
-            ids = tokenizer.convert_tokens_to_ids(texts)
-            own = [each for each in dict.fromkeys(owners) if each is not None]
-            forms = [words[each][0] for each in own]
-            if kind in ("roberta", "gpt2", "llama"):
-                forms = [
-                    (" " if at and words[own[at - 1]][1] else "") + form
-                    for at, form in enumerate(forms)
-                ]
-            one_by_one = [
-                id
-                for form in forms
-                for id in tokenizer(form, add_special_tokens=False)["input_ids"]
-            ]
-            if kind in ("bert", "roberta", "deberta"):
-                one_by_one = [tokenizer.cls_token_id, *one_by_one, tokenizer.sep_token_id]
-            assert ids == one_by_one
-            alone.append((sequence, {"input_ids": torch.tensor([ids])}))
-        within = bounds.attention(module, [given for _, given in alone])
-        for sequence, given in alone:
-            with torch.no_grad():
-                maps = module(**given, output_attentions=True).attentions
-            stored = connection.execute(
-                "select weights from attention where sequence = ?"
-                " order by layer, head, from_position",
-                [sequence],
-            ).fetchall()
-            direct = np.concatenate([each[0].reshape(-1, each.shape[-1]).numpy() for each in maps])
-            np.testing.assert_allclose([row[0] for row in stored], direct, atol=within, rtol=0)
-
-
-# The analyses of words, on a run of documents.
-
-
-def as_one(trees: Sequence[slow.Tree]) -> slow.Tree:
-    """Sentences as one tree with several roots."""
-    whole = slow.Tree()
-    for tree in trees:
-        start = len(whole.words)
-        whole.words += tree.words
-        whole.space_before += tree.space_before
-        whole.relations += tree.relations
-        whole.heads += [head + start if head else 0 for head in tree.heads]
-    return whole
-
-
-def slow_inputs(
-    path: Path, tokenizer: Any, max_tokens: int, truncate: bool
-) -> list[tuple[int, slow.Tree]]:
-    """Packed inputs of a CoNLL-U file in order, each with the index of its first sentence."""
-    text = path.read_text(encoding="utf-8")
-    starts = [block.startswith("# newdoc") for block in text.split("\n\n") if block.strip()]
-    trees = slow.trees([path])
-    assert len(starts) == len(trees)
-
-    def size(tree: slow.Tree) -> int:
-        return sum(
-            len(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in tree.words
-        )
-
-    documents: list[list[int]] = []
-    for at, starting in enumerate(starts):
-        if starting:
-            documents.append([])
-        documents[-1].append(at)
-    found: list[tuple[int, slow.Tree]] = []
-    for document in documents:
-        rest = list(document)
-        while rest:
-            most = max(
-                count for count in range(1, len(rest) + 1)
-                if sum(size(trees[each]) for each in rest[:count]) + 2 <= max_tokens
-            )  # fmt: skip
-            found.append((rest[0], as_one([trees[each] for each in rest[:most]])))
-            rest = [] if truncate else rest[most:]
-    return found
-
-
-@pytest.mark.soak
-def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
-    corpus = corpora / "gum-dev.conllu"
-    folder = locate_model(MINILM)[0]
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    expected_inputs = slow_inputs(corpus, tokenizer, 128, truncate)
-    with bank(
-        tmp_path / "b.duckdb", corpus, MINILM, context="document", truncate=truncate
-    ) as connection:
-        placed = connection.execute(
-            "select sequence.batch, min(word.sentence), count(*) from sequence"
-            " inner join position on position.sequence = sequence.id"
-            " inner join word on word.id = position.word"
-            " group by sequence.id, sequence.batch order by sequence.id"
-        ).fetchall()
-        assert sorted((first - 1, count) for _, first, count in placed) == [
-            (first, len(tree.words)) for first, tree in expected_inputs
+    tokenizer, model = load_directly(tiny_model(kind))
+    bank = tmp_path / "b.duckdb"
+    ingest_into(bank, sample, tiny_model(kind), context="document", unit="token")
+    inputs = query_bank(
+        bank,
+        "select sequence, list(text order by position), list(word order by position)"
+        " from position group by sequence order by sequence",
+    )
+    words = {row[0]: row[1:] for row in query_bank(bank, "select id, form, space_after from word")}
+    assert len(inputs) > 10
+    alone = []
+    for sequence, texts, owners in inputs:
+        ids = tokenizer.convert_tokens_to_ids(texts)
+        own = [word for word in dict.fromkeys(owners) if word is not None]
+        forms = [words[word][0] for word in own]
+        if kind in ("roberta", "gpt2", "llama"):
+            spaces = ["", *(" " * words[word][1] for word in own[:-1])]
+            forms = [space + form for space, form in zip(spaces, forms, strict=True)]
+        one_by_one = [
+            id for form in forms for id in tokenizer(form, add_special_tokens=False)["input_ids"]
         ]
-        trees = dict(expected_inputs)
-        batches: dict[int, list[slow.Tree]] = {}
-        for batch, first, _ in placed:
-            batches.setdefault(batch, []).append(trees[first - 1])
-        expected = slow.count(
-            list(batches.values()), tokenizer, module, subword="mean", peaks=peaks(connection)
-        )
-        rows = connection.execute(
-            "select relation, layer, head, direction, correct, n from head_accuracy(run := '1')"
-        ).fetchall()
-        assert {tuple(row[:4]): (row[4], row[5]) for row in rows} == expected
+        if kind in ("bert", "roberta", "deberta"):
+            one_by_one = [tokenizer.cls_token_id, *one_by_one, tokenizer.sep_token_id]
+        assert ids == one_by_one
+        alone.append((sequence, {"input_ids": torch.tensor([ids])}))
+    check_stored_attention(bank, model, alone)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bounds
 import duckdb
-import new_banks
-import numpy as np
 import planning
 import pytest
 import torch
 import transformers
+from bank_rows import query_bank
+from direct_attention import check_stored_attention, load_directly
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.inputs.planning import TokenBudget, pair_drafts
 from attnbank.ingest.models.files import locate_model
@@ -29,20 +29,12 @@ from attnbank.ingest.options import MINILM
 TWO = "Rain fell.\nThe dogs barked.\n"
 
 
-def lines(folder: Path, text: str) -> Path:
-    path = folder / "story.txt"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def pairs(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> list[str]:
-    batches = planning.plan(connection, model, context="pair", **options)
-    inputs = sorted((each for b in batches for each in b.inputs), key=lambda each: each.words)
-    return [" ".join(each.encoded.pieces) for each in inputs]
+    return planning.made_of(planning.plan(connection, model, context="pair", **options))
 
 
 def test_two_sentences_make_a_pair(tmp_path: Path) -> None:
-    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, TWO)) as connection:
         (batch,) = planning.plan(connection, MINILM, context="pair")
         (one,) = batch.inputs
         found = [(each.kind, each.text, each.segment, each.word) for each in one.encoded.positions]
@@ -66,7 +58,7 @@ def test_two_sentences_make_a_pair(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_longer_segment_is_cut_at_either_end(tmp_path: Path) -> None:
     """A has 3 tokens and B 4: with room for 5, B loses two, as it loses ties."""
-    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, TWO)) as connection:
         found = Counter(
             one for seed in range(60) for one in pairs(connection, MINILM, max_tokens=8, seed=seed)
         )
@@ -81,7 +73,7 @@ def test_the_longer_segment_is_cut_at_either_end(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_place_between_sentences_can_part_them(tmp_path: Path) -> None:
     text = "It stopped.\nRain fell.\nA door closed.\nThe dogs barked.\n"
-    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, text)) as connection:
         found = Counter(pairs(connection, MINILM, seed=seed)[0] for seed in range(60))
         assert set(found) == {
             "[CLS] it stopped . [SEP] rain fell . a door closed . the dogs barked . [SEP]",
@@ -94,7 +86,7 @@ def test_every_place_between_sentences_can_part_them(tmp_path: Path) -> None:
 def test_a_sentence_without_another_is_left_out(tmp_path: Path) -> None:
     """At the end of a document, and where one sentence is a document; none is paired across."""
     text = f"It stopped.\n\n{TWO}A door closed.\n\n{TWO}"
-    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, text)) as connection:
         batches = planning.plan(connection, MINILM, context="pair", max_tokens=10)
         assert sorted(
             tuple(s.id for s in each.sentences) for b in batches for each in b.inputs
@@ -109,7 +101,7 @@ def test_a_sentence_without_another_is_left_out(tmp_path: Path) -> None:
 def test_a_sentence_that_is_cut_off_whole_says_so(tmp_path: Path) -> None:
     """Nothing of a short first sentence is left where A loses more from its front."""
     text = f"Stop.\n{'the dogs barked ' * 2}\n{'rain fell . ' * 2}\n"  # 2, 6 and 6 tokens
-    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, text)) as connection:
         reasons = set()
         for seed in range(40):
             (batch,) = planning.plan(connection, MINILM, context="pair", max_tokens=13, seed=seed)
@@ -205,72 +197,49 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
 def test_stored_attention_is_that_of_the_tokenizers_own_pair(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    folder = tiny_model(kind)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    bank = new_banks.put(tmp_path / "b.duckdb")
-    ingest(IngestOptions((str(sample),), bank, str(folder), context="pair", unit="token", limit=12))
+    tokenizer, model = load_directly(tiny_model(kind))
+    bank = tmp_path / "b.duckdb"
+    ingest_into(bank, sample, tiny_model(kind), context="pair", unit="token", limit=12)
     byte_level = kind in ("roberta", "gpt2", "llama")
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        inputs = connection.execute(
-            "select sequence, list(text order by position), list(segment order by position),"
-            " list(kind order by position) from position group by sequence order by sequence"
-        ).fetchall()
-        assert len(inputs) == 12
-        alone = []
-        for sequence, texts, segments, kinds in inputs:
-            ids = tokenizer.convert_tokens_to_ids(texts)
-            text = [
-                [id for id, own, role in zip(ids, segments, kinds, strict=True)
-                 if own == segment and role in ("token", "first")]
-                for segment in (0, 1)
-            ]  # fmt: skip
-            cls, sep = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
-            if kind == "roberta":
-                assert ids == cls + text[0] + sep + sep + text[1] + sep
-            elif byte_level:
-                assert ids == text[0] + text[1]
-            else:
-                assert ids == cls + text[0] + sep + text[1] + sep
-            if kind == "roberta":
-                assert kinds.count("sep") == 3  # <s> A </s></s> B </s>
-                between = kinds.index("sep")
-                assert kinds[between : between + 2] == ["sep", "sep"]
-                assert segments[between : between + 3] == [0, 0, 1]
-            if byte_level:
-                assert set(segments) == {0, 1} and segments == sorted(segments)
-            else:
-                assert segments == [0] * (len(text[0]) + 2) + [1] * (len(text[1]) + 1)
-            given = {"input_ids": torch.tensor([ids])}
-            if kind in ("bert", "electra"):
-                given["token_type_ids"] = torch.tensor([segments])
-            alone.append((sequence, given))
-        _are_those_of(module, connection, alone)
-
-
-def _are_those_of(
-    module: Any,
-    connection: duckdb.DuckDBPyConnection,
-    alone: Sequence[tuple[int, dict[str, torch.Tensor]]],
-) -> None:
-    """The stored attention of sequences is that of a pass for each, but for rounding."""
-    within = bounds.attention(module, [text for _, text in alone])
-    for sequence, text in alone:
-        with torch.no_grad():
-            maps = module(**text, output_attentions=True).attentions
-        stored = connection.execute(
-            "select weights from attention where sequence = ? order by layer, head, from_position",
-            [sequence],
-        ).fetchall()
-        direct = np.concatenate([each[0].reshape(-1, each.shape[-1]).numpy() for each in maps])
-        np.testing.assert_allclose([row[0] for row in stored], direct, atol=within, rtol=0)
+    inputs = query_bank(
+        bank,
+        "select sequence, list(text order by position), list(segment order by position),"
+        " list(kind order by position) from position group by sequence order by sequence",
+    )
+    assert len(inputs) == 12
+    alone = []
+    for sequence, texts, segments, kinds in inputs:
+        ids = tokenizer.convert_tokens_to_ids(texts)
+        text = [
+            [id for id, own, role in zip(ids, segments, kinds, strict=True)
+             if own == segment and role in ("token", "first")]
+            for segment in (0, 1)
+        ]  # fmt: skip
+        cls, sep = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
+        if kind == "roberta":
+            assert ids == cls + text[0] + sep + sep + text[1] + sep
+            between = kinds.index("sep")
+            assert kinds[between : between + 2] == ["sep", "sep"]
+            assert segments[between : between + 3] == [0, 0, 1]
+        elif not byte_level:
+            assert ids == cls + text[0] + sep + text[1] + sep
+        if byte_level:
+            assert ids == text[0] + text[1] or kind == "roberta"
+            assert set(segments) == {0, 1} and segments == sorted(segments)
+        else:
+            assert segments == [0] * (len(text[0]) + 2) + [1] * (len(text[1]) + 1)
+        tensors = {"input_ids": torch.tensor([ids])}
+        if kind in ("bert", "electra"):
+            tensors["token_type_ids"] = torch.tensor([segments])
+        alone.append((sequence, tensors))
+    check_stored_attention(bank, model, alone)
 
 
 def test_white_space_before_the_second_segment(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     """B begins a text of its own after </s>; in a decoder nothing but a space parts it from A."""
-    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, TWO)) as connection:
         for kind, expected in (
             ("roberta", "<s>Rain fell.</s></s>The dogs barked.</s>"),
             ("gpt2", "Rain fell. The dogs barked."),
@@ -339,7 +308,7 @@ def test_a_sample_is_fair() -> None:
 
 @pytest.mark.slow
 def test_few_of_many_inputs_still_share_batches(tmp_path: Path) -> None:
-    path = lines(tmp_path, "Rain fell.\n" * 5000)
+    path = planning.story(tmp_path, "Rain fell.\n" * 5000)
     with planning.text_bank(tmp_path / "b.duckdb", path) as connection:
         batches = planning.plan(connection, MINILM, context="sentence", limit=12)
         assert [len(each.inputs) for each in batches] == [12]
@@ -366,9 +335,7 @@ def slow_count(path: Path, tokenizer: Any, room: int) -> int:
 @pytest.mark.slow
 def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
     path = corpora / "wiki-text.txt"
-    folder = locate_model(MINILM)[0]
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    tokenizer, model = load_directly(locate_model(MINILM)[0])
     with planning.text_bank(tmp_path / "text.duckdb", path) as connection:
         batches = planning.plan(connection, MINILM, context="pair")
         inputs = [each for batch in batches for each in batch.inputs]
@@ -379,39 +346,25 @@ def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
         accounted += [each.sentence for batch in batches for each in batch.skips]
         assert sorted(accounted) == list(range(1, 1264))
 
-    bank = new_banks.put(tmp_path / "b.duckdb")
-    report = ingest(
-        IngestOptions((str(path),), bank, MINILM, context="pair", unit="token", limit=10)
-    )
+    bank = tmp_path / "b.duckdb"
+    report = ingest_into(bank, path, MINILM, context="pair", unit="token", limit=10)
     assert report.inputs == 10
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        facts = connection.execute(
-            "select corpus.annotation, corpus.format, run.max_tokens, run.context from run"
-            " inner join corpus on corpus.id = run.corpus"
-        ).fetchone()
-        assert facts == ("none", "lines", 128, "pair")
-        assert connection.execute(
-            "select max(abs(list_sum(weights) - 1)) < $within, count(*) from attention",
-            {"within": bounds.row_sum(128)},
-        ).fetchone() == (True, 72 * sum(_lengths(connection)))
-        texts = path.read_text(encoding="utf-8").lower()
-        words = connection.execute(
-            "select form from word inner join position on position.word = word.id"
-        ).fetchall()
-        assert all(form.lower() in texts for (form,) in words)
-        alone = []
-        for sequence, ids, segments in connection.execute(
-            "select sequence, list(text order by position), list(segment order by position)"
-            " from position group by sequence order by sequence limit 4"
-        ).fetchall():
-            ids = tokenizer.convert_tokens_to_ids(ids)
-            given = {
-                "input_ids": torch.tensor([ids]),
-                "token_type_ids": torch.tensor([segments]),
-            }
-            alone.append((sequence, given))
-        _are_those_of(module, connection, alone)
-
-
-def _lengths(connection: duckdb.DuckDBPyConnection) -> list[int]:
-    return [row[0] for row in connection.execute("select positions from sequence").fetchall()]
+    facts = "select annotation, format, max_tokens, context from run, corpus"
+    assert query_bank(bank, facts) == [("none", "lines", 128, "pair")]
+    ((positions,),) = query_bank(bank, "select sum(positions) from sequence")
+    sums = "select max(abs(list_sum(weights) - 1)), count(*) from attention"
+    ((largest, rows),) = query_bank(bank, sums)
+    assert largest < bounds.row_sum(128) and rows == 72 * positions
+    texts = path.read_text(encoding="utf-8").lower()
+    forms = query_bank(bank, "select form from word inner join position on word = word.id")
+    assert all(form.lower() in texts for (form,) in forms)
+    alone = []
+    for sequence, pieces, segments in query_bank(
+        bank,
+        "select sequence, list(text order by position), list(segment order by position)"
+        " from position group by sequence order by sequence limit 4",
+    ):
+        ids = tokenizer.convert_tokens_to_ids(pieces)
+        tensors = {"input_ids": torch.tensor([ids]), "token_type_ids": torch.tensor([segments])}
+        alone.append((sequence, tensors))
+    check_stored_attention(bank, model, alone)

@@ -11,9 +11,10 @@ import pytest
 import torch
 import transformers
 from click.testing import CliRunner
+from new_banks import ingest_into
 
 from attnbank.cli.app import app
-from attnbank.ingest import IngestOptions, ingest, merge_banks
+from attnbank.ingest import merge_banks
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import describe, load
 from attnbank.queries import open_bank
@@ -61,7 +62,7 @@ def bank(
     """Stories with the tiny Granite, whose layers 2 and 4 of 4 have attention."""
     path = tmp_path_factory.mktemp("hybrid") / "b.duckdb"
     corpus = str(sample / "stories.conllu")
-    report = ingest(IngestOptions((corpus,), path, str(tiny_model("granite-hybrid"))))
+    report = ingest_into(path, corpus, tiny_model("granite-hybrid"))
     assert report.notes == ["only layers 2, 4 of the model have attention"]
     compute(path, "head_embedding")
     return path
@@ -129,7 +130,7 @@ def test_merged_with_another_bank(
 ) -> None:
     other = tmp_path / "other.duckdb"
     corpus = str(sample / "press.conllu")
-    ingest(IngestOptions((corpus,), other, str(tiny_model("granite-hybrid")), limit=3))
+    ingest_into(other, corpus, tiny_model("granite-hybrid"), limit=3)
     merge_banks(tmp_path / "both.duckdb", [bank, other])
     with duckdb.connect(tmp_path / "both.duckdb", read_only=True) as connection:
         found = connection.execute("select layer_numbers, sinks from model").fetchall()

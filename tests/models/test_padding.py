@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from new_banks import ingest_into
 
 from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, ingest
@@ -31,7 +32,7 @@ def test_maps_are_those_of_each_input_alone(
     for name, tokens in (("together", 256), ("alone", 1)):
         bank = tmp_path / f"{name}.duckdb"
         corpus = str(sample / "stories.conllu")
-        report = ingest(IngestOptions((corpus,), bank, str(tiny_model(kind)), batch_tokens=tokens))
+        report = ingest_into(bank, corpus, tiny_model(kind), batch_tokens=tokens)
         with duckdb.connect(bank, read_only=True) as connection:
             weights = connection.execute(
                 "select flatten(list(weights order by s.sentence, layer, head, from_position))"
@@ -99,9 +100,7 @@ def test_one_at_a_time(
 ) -> None:
     model = replace(load(str(tiny_model("bert"))), batching="single")
     monkeypatch.setattr(loading, "load", lambda *_, **__: model)
-    report = ingest(
-        IngestOptions((str(sample / "stories.conllu"),), tmp_path / "b", "bert", limit=4)
-    )
+    report = ingest_into(tmp_path / "b", sample / "stories.conllu", "bert", limit=4)
     assert (report.inputs, report.batches) == (4, 4)
     assert any("each input has its own batch" in each for each in report.notes)
 

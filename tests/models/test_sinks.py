@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import ModelError
@@ -25,7 +25,7 @@ def bank(
     """Eight sentences with the tiny GPT-OSS, whose every head has a sink."""
     path = tmp_path_factory.mktemp("sinks") / "b.duckdb"
     corpus = str(sample / "stories.conllu")
-    report = ingest(IngestOptions((corpus,), path, str(tiny_model("gpt-oss")), limit=8))
+    report = ingest_into(path, corpus, tiny_model("gpt-oss"), limit=8)
     assert (report.inputs, report.skipped) == (8, {})
     assert any("sum to less than 1" in each for each in report.notes)
     return path
@@ -92,7 +92,7 @@ def test_scores_are_refused_at_once(
     """SqueezeBERT returns what goes into the softmax."""
     corpus = str(sample / "stories.conllu")
     with pytest.raises(ModelError, match="returns attention scores, not shares"):
-        ingest(IngestOptions((corpus,), tmp_path / "b.duckdb", str(tiny_model("squeezebert"))))
+        ingest_into(tmp_path / "b.duckdb", corpus, tiny_model("squeezebert"))
     assert not (tmp_path / "b.duckdb").exists()
 
 

@@ -16,6 +16,7 @@ import tokenizers
 import transformers
 from case_bank import make_bank
 from command_line import Cli
+from new_banks import ingest_into
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
@@ -224,11 +225,11 @@ def test_another_tokenizer_of_the_same_weights_is_another_model(
     folder, bank = tmp_path / "model", new_banks.put(tmp_path / "b.duckdb")
     shutil.copytree(tiny_model("bert"), folder)
     corpus = str(sample / "press.conllu")
-    first = ingest(IngestOptions((corpus,), bank, str(folder)))
-    assert ingest(IngestOptions((corpus,), bank, str(folder))).state == "unchanged"
+    first = ingest_into(bank, corpus, folder)
+    assert ingest_into(bank, corpus, folder).state == "unchanged"
     path = folder / "tokenizer.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"##ing"', '"##ing-not"'), "utf-8")
-    second = ingest(IngestOptions((corpus,), bank, str(folder)))
+    second = ingest_into(bank, corpus, folder)
     assert (second.state, second.run != first.run) == ("new", True)
     with duckdb.connect(str(bank), read_only=True) as connection:
         models = connection.execute("select sha256, tokenizer_sha256 from model").fetchall()

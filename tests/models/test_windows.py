@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from new_banks import ingest_into
 
 from attnbank.cli.app import run_command_line as attnbank
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.loading import load
 
 WINDOW = 6
@@ -64,7 +64,7 @@ def test_a_sliding_window_is_told(
     assert model.facts.causal
     assert model.facts.sliding_window == (WINDOW if bounded else None)
     path = tmp_path / "b.duckdb"
-    report = ingest(IngestOptions((str(sample / "stories.conllu"),), path, str(folder), limit=4))
+    report = ingest_into(path, sample / "stories.conllu", folder, limit=4)
     assert any("sliding window" in each for each in report.notes) == bool(bounded)
     assert attnbank(["-b", str(path), "info"]) == 0
     assert ("no farther than 6 tokens" in capsys.readouterr().out) == bool(bounded)

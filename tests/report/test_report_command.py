@@ -9,13 +9,12 @@ from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
-import new_banks
 import pytest
 from command_line import Cli
+from new_banks import ingest_into, put
 from report_pages import read
 
 from attnbank.cli.app import run_command_line
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
@@ -69,7 +68,7 @@ def test_what_cannot_be_written_is_told(
 
 
 def test_an_empty_bank_has_a_report_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    bank, file = new_banks.put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
+    bank, file = put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
     assert run_command_line(["-b", str(bank), "report", "-o", str(file)]) == 0
     assert "Answering: 21 of 21 sections" in capfd.readouterr().err
@@ -84,7 +83,7 @@ def test_names_of_a_corpus_are_no_markup(
     corpus = tmp_path / "<img src=x onerror=alert(1)>.conllu"
     corpus.write_text(SENTENCE * 12, encoding="utf-8")
     bank, file = tmp_path / 'b"><b>.duckdb', tmp_path / "report.html"
-    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
+    ingest_into(bank, corpus, tiny_model("bert"))
     cli("-b", bank, "report", "-q", "-o", file)
     html = file.read_text(encoding="utf-8")
     page = read(html)
@@ -145,10 +144,10 @@ def test_python_is_told_what_cannot_be_written(sample_bank: Path, tmp_path: Path
 @pytest.fixture
 def two_corpora(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
     """A bank of two models over two corpora, one of them a decoder in a folder."""
-    bank = new_banks.put(tmp_path / "two.duckdb")
+    bank = tmp_path / "two.duckdb"
     for name, model in (("press", "bert"), ("stories", "gpt2"), ("stories", "bert")):
         corpus = str(sample / f"{name}.conllu")
-        ingest(IngestOptions((corpus,), bank, str(tiny_model(model))))
+        ingest_into(bank, corpus, tiny_model(model))
     return bank
 
 

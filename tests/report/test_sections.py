@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import new_banks
 import polars as pl
 import pytest
 from case_bank import make_bank
 from command_line import Cli
+from new_banks import ingest_into, put
 
 from attnbank.cli.app import app
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.report.comparison import MEASURES, compare, middle
 from attnbank.queries.report.outline import Missing, Section, SectionAnswer, chapters, published
@@ -80,9 +79,9 @@ def test_names_of_the_paper_need_no_counterpart(
     words = ("I\t_\tPRON\t_\t_\t2\tnsubj", "saw\t_\tVERB\t_\t_\t0\troot",
              "it\t_\tPRON\t_\t_\t2\tdobj", "there\t_\tADV\t_\t_\t2\tmark")  # fmt: skip
     sentence = "".join(f"{at}\t{word}\t_\t_\n" for at, word in enumerate(words, start=1))
-    corpus, bank = tmp_path / "stanford.conllu", new_banks.put(tmp_path / "stanford.duckdb")
+    corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
     corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
-    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
+    ingest_into(bank, corpus, tiny_model("bert"))
     told = ask(bank, "table-1")
     assert isinstance(told, SectionAnswer) and told.comparison is not None
     rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
@@ -139,11 +138,11 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
     """And a run over the whole corpus goes before a newer one over a part of it."""
-    corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "bank.duckdb")
+    corpus, bank = str(sample / "press.conllu"), tmp_path / "bank.duckdb"
     model = str(tiny_model("bert"))
     kinds: list[dict[str, Any]] = [{"unit": "token", "context": "pair"}, {}, {"limit": 5}]
     for options in kinds:
-        ingest(IngestOptions((corpus,), bank, model, **options))
+        ingest_into(bank, corpus, model, **options)
     keys = ("figure-2", "table-1")
 
     def runs_of(run: str | None) -> list[tuple[str, ...]]:
@@ -166,11 +165,11 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
 def test_a_control_stands_beside_the_trained_model(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
-    corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "control.duckdb")
+    corpus, bank = str(sample / "press.conllu"), tmp_path / "control.duckdb"
     model = str(tiny_model("bert"))
-    ingest(IngestOptions((corpus,), bank, model))
+    ingest_into(bank, corpus, model)
     for seed in (2, 1):
-        ingest(IngestOptions((corpus,), bank, model, random_weights=seed))
+        ingest_into(bank, corpus, model, random_weights=seed)
     with open_bank(bank) as opened:
         trained, other, control = opened.runs()["name"].to_list()
         best = {
@@ -243,7 +242,7 @@ def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) 
 
 @pytest.mark.slow
 def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
-    empty = new_banks.put(tmp_path / "empty.duckdb")
+    empty = put(tmp_path / "empty.duckdb")
     open_to_write(empty, "test").close()
     for key in SECTIONS:
         told = ask(empty, key)
@@ -257,8 +256,8 @@ def test_a_bank_without_trees_says_what_to_type(
 ) -> None:
     text = tmp_path / "plain.txt"
     text.write_text("Rain fell on the roof .\nThe dogs barked at it .\n", encoding="utf-8")
-    bank = new_banks.put(tmp_path / "plain.duckdb")
-    ingest(IngestOptions((str(text),), bank, str(tiny_model("bert"))))
+    bank = tmp_path / "plain.duckdb"
+    ingest_into(bank, text, tiny_model("bert"))
     answered = []
     for key in SECTIONS:
         told = ask(bank, key)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import new_banks
 import pytest
+from new_banks import ingest_into
 from once import Once
 
 from attnbank.queries import open_bank
@@ -48,10 +48,9 @@ def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> P
 
 
 def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
-    from attnbank.ingest import IngestOptions, ingest
     from attnbank.ingest.derived.computations import compute
 
-    bank = new_banks.put(folder / "bank.duckdb")
+    bank = folder / "bank.duckdb"
     stories = str(sample / "stories.conllu")
     odd, bare = folder / "odd.conllu", folder / "bare.conllu"
     odd.write_text(ODD, encoding="utf-8")
@@ -66,7 +65,7 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
         (stories, gpt2, {}),
         (stories, bert, {}),
     ):
-        ingest(IngestOptions((str(corpus),), bank, model, **options))
+        ingest_into(bank, corpus, model, **options)
     for run in (1, 6, 7):
         compute(bank, "attention_tree", run)
 

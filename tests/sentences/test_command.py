@@ -10,11 +10,10 @@ from pathlib import Path
 from xml.etree.ElementTree import canonicalize
 
 import duckdb
-import new_banks
 import pytest
+from new_banks import ingest_into
 
 from attnbank.cli.app import run_command_line
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
 
@@ -169,7 +168,7 @@ def test_a_bank_without_runs(
 def test_a_number_is_an_id_before_it_is_a_name(
     shell: Shell, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    corpus, bank = tmp_path / "numbered.conllu", new_banks.put(tmp_path / "bank.duckdb")
+    corpus, bank = tmp_path / "numbered.conllu", tmp_path / "bank.duckdb"
     corpus.write_text(
         "".join(
             f"# sent_id = {name}\n1\t{form}\t_\tX\t_\t_\t0\troot\t_\t_\n"
@@ -178,7 +177,7 @@ def test_a_number_is_an_id_before_it_is_a_name(
         ),
         encoding="utf-8",
     )
-    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
+    ingest_into(bank, corpus, tiny_model("bert"))
     for asked, form in (("1", "first"), ("2", "second"), ("77", "third")):
         status, out, _ = shell(asked, "--head", "1-1", "-f", "csv", bank=bank)
         assert status == 0 and out.splitlines()[1].split(",")[5] == form

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from new_banks import ingest_into
 from polars.testing import assert_frame_equal
 from sentence_pictures import Map, panels, read
 
 from attnbank.cli.app import run_command_line as run_command
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
 
@@ -93,7 +93,7 @@ def test_a_run_that_keeps_its_peaks_alone_has_no_mean(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     bank, stories = tmp_path / "bank.duckdb", str(sample / "stories.conllu")
-    ingest(IngestOptions((stories,), bank, str(tiny_model("bert")), keep="peaks"))
+    ingest_into(bank, stories, tiny_model("bert"), keep="peaks")
     with open_bank(bank) as opened, pytest.raises(QueryError, match="needs every weight"):
         opened.show(SENTENCE, NAMES, mean=True)
     shown = ["-b", str(shown_bank), "show", SENTENCE, "--head", "1-1,2-4", "--mean"]

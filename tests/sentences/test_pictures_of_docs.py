@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from command_line import Cli
+from new_banks import ingest_into
 from sentence_pictures import panels, texts
-
-from attnbank.ingest import IngestOptions, ingest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "look-at-a-sentence.md").read_text(encoding="utf-8")
@@ -25,7 +24,7 @@ def bank(sample_bank: Path, sample: Path, tmp_path_factory: pytest.TempPathFacto
     """The bank of the page: the sample, as sentences and as documents."""
     path = tmp_path_factory.mktemp("page") / "attnbank.duckdb"
     shutil.copy(sample_bank, path)
-    ingest(IngestOptions((str(sample),), path, "minilm", context="document"))
+    ingest_into(path, sample, "minilm", context="document")
     return path
 
 
