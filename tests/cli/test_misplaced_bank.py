@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from case_bank import make_bank
-
-from attnbank.cli.app import run_command_line
+from command_line import Cli
 
 REQUEST = "'pattern { X [upos=\"NOUN\"] }'"
 
@@ -30,12 +29,6 @@ def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("my.duckdb", "my own bank.duckdb", "bank of 2020"):
         shutil.copy(made, name)
     return tmp_path
-
-
-def _told(typed: str, capfd: pytest.CaptureFixture[str]) -> list[str]:
-    capfd.readouterr()
-    assert run_command_line(shlex.split(typed)) == 2
-    return capfd.readouterr().err.splitlines()
 
 
 @pytest.mark.parametrize("name", ["my.duckdb", "'my own bank.duckdb'", "'bank of 2020'"])
@@ -63,18 +56,16 @@ def _told(typed: str, capfd: pytest.CaptureFixture[str]) -> list[str]:
         ("--debug query BANK best_head", "--debug query best_head"),
     ],
 )
-def test_the_right_line_is_told(
-    typed: str, right: str, name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    fact, remedy = _told(typed.replace("BANK", name), capfd)[-2:]
+def test_the_right_line_is_told(typed: str, right: str, name: str, cli: Cli) -> None:
+    fact, remedy = cli(*shlex.split(typed.replace("BANK", name)), status=2).err.splitlines()[-2:]
     assert fact == f"Error: {shlex.split(name)[0]} is a bank: name it with -b."
     assert remedy == f"Type: attnbank -b {name} {right}"
 
 
-def test_the_line_that_is_told_works(capfd: pytest.CaptureFixture[str]) -> None:
-    remedy = _told("sql 'my own bank.duckdb' 'select 6 * 7 as n' -f csv", capfd)[-1]
-    assert run_command_line(shlex.split(remedy.removeprefix("Type: attnbank "))) == 0
-    assert capfd.readouterr().out == "n\n42\n"
+def test_the_line_that_is_told_works(cli: Cli) -> None:
+    typed = ["sql", "my own bank.duckdb", "select 6 * 7 as n", "-f", "csv"]
+    remedy = cli(*typed, status=2).err.splitlines()[-1]
+    assert cli(*shlex.split(remedy.removeprefix("Type: attnbank "))).out == "n\n42\n"
 
 
 @pytest.mark.parametrize(
@@ -89,27 +80,22 @@ def test_the_line_that_is_told_works(capfd: pytest.CaptureFixture[str]) -> None:
         ("merge my.duckdb my.duckdb", "Without -b the first argument is the new bank"),
     ],
 )
-def test_other_errors_are_as_they_were(
-    typed: str, told: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert told in _told(typed, capfd)[0]
+def test_other_errors_are_as_they_were(typed: str, told: str, cli: Cli) -> None:
+    assert told in cli(*shlex.split(typed), status=2).err
 
 
 @pytest.mark.slow
-def test_what_takes_banks_takes_them(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["merge", "my.duckdb", "bank of 2020", "-b", "new.duckdb"]) == 0
-    assert run_command_line(["find", "my.duckdb", "--help"]) == 0
-    assert "REQUEST" in capfd.readouterr().out
+def test_what_takes_banks_takes_them(cli: Cli) -> None:
+    cli("merge", "my.duckdb", "bank of 2020", "-b", "new.duckdb")
+    assert "REQUEST" in cli("find", "my.duckdb", "--help").out
 
 
-def test_an_argument_may_be_missing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_argument_may_be_missing(cli: Cli) -> None:
     for command in ("use", "schema"):
-        assert run_command_line([command]) == 1
-        assert capfd.readouterr().err.startswith("Error: There is no bank attnbank.duckdb.")
+        assert cli(command, status=1).err.startswith("Error: There is no bank attnbank.duckdb.")
 
 
-def test_a_text_that_is_no_file_is_read_as_before(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_text_that_is_no_file_is_read_as_before(cli: Cli) -> None:
     Path("notes").write_text("no bank")
     for text in ("x" * 5000, "notes", "."):
-        assert run_command_line(["sql", text]) == 1
-        assert capfd.readouterr().err.startswith("Error: There is no bank ")
+        assert cli("sql", text, status=1).err.startswith("Error: There is no bank ")

@@ -13,7 +13,6 @@ import pytest
 from case_bank import make_bank
 from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.show import ENDINGS
 from attnbank.queries import open_bank, pictures
 from attnbank.queries.pictures.charts import MOST_PANELS
@@ -142,20 +141,18 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path, cli: Cli) -> None:
 )
 def test_what_cannot_be_drawn_is_told(
     bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], args: list[str], status: int, message: str,
+    cli: Cli, args: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["-b", str(bank), "plot", *args]) == status
-    told = capfd.readouterr().err
+    told = cli("-b", bank, "plot", *args, status=status).err
     assert message in told and "Traceback" not in told
     assert not list(tmp_path.iterdir())
 
 
-def test_the_bank_is_not_drawn_over(bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_bank_is_not_drawn_over(bank: Path, cli: Cli) -> None:
     named = bank.with_suffix(".svg")
     named.symlink_to(bank)
-    assert run_command_line(["-b", str(bank), "plot", "best_head", "-o", str(named)]) == 2
-    assert "is the bank itself" in capfd.readouterr().err
+    assert "is the bank itself" in cli("-b", bank, "plot", "best_head", "-o", named, status=2).err
     named.unlink()
 
 

@@ -10,8 +10,8 @@ import duckdb
 import polars as pl
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest.store.deleting import set_default_run, unset_default_runs
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError
@@ -271,41 +271,35 @@ def test_a_capability_that_there_is_not_is_told(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_names_the_run_above_a_table_and_in_a_column(
-    path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_names_the_run_above_a_table_and_in_a_column(path: Path, cli: Cli) -> None:
     call = ["-b", str(path), "query", "best_head", "--min-count", "1"]
-    assert attnbank(call) == 0
-    first, heads = capfd.readouterr().out.splitlines()[:2]
+    first, heads = cli(*call).out.splitlines()[:2]
     assert first == "Run: second (2 runs match; choose with --run or attnbank use)"
     assert "run" not in heads.split()
-    assert attnbank([*call, "--run", "3", "-f", "markdown"]) == 0
-    assert capfd.readouterr().out.startswith("Run: control\n\n| relation |")
-    assert attnbank([*call, "-f", "json"]) == 0
-    assert {row["run"] for row in json.loads(capfd.readouterr().out)} == {"second"}
+    assert cli(*call, "--run", "3", "-f", "markdown").out.startswith("Run: control\n\n| relation |")
+    assert {row["run"] for row in json.loads(cli(*call, "-f", "json").out)} == {"second"}
 
 
 @pytest.mark.slow
-def test_a_file_for_people_names_the_run(path: Path, tmp_path: Path) -> None:
+def test_a_file_for_people_names_the_run(path: Path, tmp_path: Path, cli: Cli) -> None:
     call = ["-b", str(path), "query", "best_head", "--min-count", "1", "-o"]
-    assert attnbank([*call, str(tmp_path / "x.md")]) == 0
+    cli(*call, tmp_path / "x.md")
     assert (tmp_path / "x.md").read_text().startswith("Run: second (2 runs match")
-    assert attnbank([*call, str(tmp_path / "x.tex")]) == 0
+    cli(*call, tmp_path / "x.tex")
     assert (tmp_path / "x.tex").read_text().startswith("% Run: second (2 runs match")
-    assert attnbank([*call, str(tmp_path / "x.parquet")]) == 0
+    cli(*call, tmp_path / "x.parquet")
     assert pl.read_parquet(tmp_path / "x.parquet")["run"].unique().to_list() == ["second"]
 
 
-def test_no_rows_say_why(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert attnbank(["-b", str(path), "query", "best_head"]) == 0
-    assert "No rows: no relation has min_count dependents" in capfd.readouterr().err
+def test_no_rows_say_why(path: Path, cli: Cli) -> None:
+    err = cli("-b", path, "query", "best_head").err
+    assert "No rows: no relation has min_count dependents" in err
 
 
-def test_use_lists_and_sets(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert attnbank(["-b", str(path), "use", "first"]) == 0
-    assert "first is now the default run" in capfd.readouterr().err
-    assert attnbank(["-b", str(path), "use", "-f", "json"]) == 0
-    rows = {row["run"]: row["unasked"] for row in json.loads(capfd.readouterr().out)}
+def test_use_lists_and_sets(path: Path, cli: Cli) -> None:
+    assert "first is now the default run" in cli("-b", path, "use", "first").err
+    out = cli("-b", path, "use", "-f", "json").out
+    rows = {row["run"]: row["unasked"] for row in json.loads(out)}
     assert rows == {
         "first": "first",
         "second": "yes",
@@ -314,9 +308,9 @@ def test_use_lists_and_sets(path: Path, capfd: pytest.CaptureFixture[str]) -> No
         "documents": "yes",
         "pairs": "yes",
     }
-    assert attnbank(["-b", str(path), "use", "--none"]) == 0
-    assert attnbank(["-b", str(path), "use", "--none", "first"]) == 2
-    assert attnbank(["-b", str(path.with_name("none.duckdb")), "use", "first"]) == 1
+    cli("-b", path, "use", "--none")
+    cli("-b", path, "use", "--none", "first", status=2)
+    cli("-b", path.with_name("none.duckdb"), "use", "first", status=1)
     assert not path.with_name("none.duckdb").exists()
 
 

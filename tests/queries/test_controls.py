@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line as attnbank
 from attnbank.queries import open_bank
 from attnbank.queries.patterns.scoring import control_runs
 
@@ -81,16 +81,12 @@ def test_the_controls_of_a_run(bank: Path, run: str) -> None:
         assert control_runs(opened, run) == CONTROLS[run]
 
 
-def test_a_run_of_random_weights_knows_its_siblings(
-    bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_random_weights_knows_its_siblings(bank: Path, cli: Cli) -> None:
     with open_bank(bank) as opened:
         told = dict(opened.runs().select("name", "sibling_seeds").rows())
     assert {name: told[name] for name in SIBLINGS} == SIBLINGS
-    assert attnbank(["-b", str(bank), "info"]) == 0
-    text = capsys.readouterr().out
+    text = cli("-b", bank, "info").out
     assert "model bert (random weights, seed 7, with seed 2), corpus news\n" in text
     assert "model third (random weights, seed 9), corpus news\n" in text
-    assert attnbank(["-b", str(bank), "info", "-f", "json"]) == 0
-    runs = json.loads(capsys.readouterr().out)["runs"]
+    runs = json.loads(cli("-b", bank, "info", "-f", "json").out)["runs"]
     assert {row["name"]: row["sibling_seeds"] for row in runs} == told

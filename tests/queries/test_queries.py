@@ -14,10 +14,10 @@ import duckdb
 import polars as pl
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, UnfinishedRunWarning, open_bank
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 
@@ -242,12 +242,11 @@ def test_what_is_no_bank_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_macro_without_rows_is_told(
-    statement: str, says: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]
+    statement: str, says: str, sample_bank: Path, cli: Cli
 ) -> None:
     with open_bank(sample_bank) as bank, pytest.warns(AttnbankWarning, match=says):
         assert not bank.sql(statement).height
-    assert run_command_line(["-b", str(sample_bank), "sql", statement]) == 0
-    assert re.search(says, capfd.readouterr().err)
+    assert re.search(says, cli("-b", sample_bank, "sql", statement).err)
 
 
 def test_an_empty_answer_of_tables_is_left_alone(sample_bank: Path) -> None:

@@ -14,7 +14,6 @@ from command_line import Cli
 from new_banks import ingest_into, put
 from report_pages import read
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
@@ -35,12 +34,9 @@ SENTENCE = f"""\
 
 
 @pytest.mark.slow
-def test_the_command_writes_the_page(
-    sample_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_the_page(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "report.html"
-    assert run_command_line(["-b", str(sample_bank), "report", "-o", str(file)]) == 0
-    told = capfd.readouterr()
+    told = cli("-b", sample_bank, "report", "-o", file)
     assert not told.out and "Answering: 21 of 21 sections" in told.err
     assert "table-1" in read(file.read_text(encoding="utf-8")).ids
     assert list(tmp_path.iterdir()) == [file]
@@ -58,20 +54,18 @@ def test_the_command_writes_the_page(
 )
 def test_what_cannot_be_written_is_told(
     sample_bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str], args: list[str], status: int, message: str,
+    cli: Cli, args: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["-b", str(sample_bank), "report", *args]) == status
-    told = capfd.readouterr().err
+    told = cli("-b", sample_bank, "report", *args, status=status).err
     assert message in told and "Traceback" not in told
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_bank_has_a_report_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_bank_has_a_report_too(tmp_path: Path, cli: Cli) -> None:
     bank, file = put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
-    assert run_command_line(["-b", str(bank), "report", "-o", str(file)]) == 0
-    assert "Answering: 21 of 21 sections" in capfd.readouterr().err
+    assert "Answering: 21 of 21 sections" in cli("-b", bank, "report", "-o", file).err
     page = read(file.read_text(encoding="utf-8"))
     assert "missing-table-1" in page.ids and "table-1" not in page.ids
 

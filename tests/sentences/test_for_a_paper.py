@@ -9,16 +9,10 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-
-from attnbank.cli.app import run_command_line
+from command_line import Cli
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN = 3.25 * 72
-
-
-def _type(capsys: pytest.CaptureFixture[str], bank: Path, *words: str) -> str:
-    assert run_command_line(["-b", str(bank), *words]) == 0, capsys.readouterr().err
-    return capsys.readouterr().out
 
 
 def _commands() -> list[list[str]]:
@@ -37,14 +31,14 @@ def _commands() -> list[list[str]]:
 @pytest.mark.usual("plot best_head")
 @pytest.mark.parametrize("words", _commands(), ids=lambda words: " ".join(words[:2]))
 def test_letters_and_lines_have_the_size_of_print(
-    shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+    shown_bank: Path, tmp_path: Path, cli: Cli, words: list[str]
 ) -> None:
     """At the final size letters are 7 to 9 points high, and lines half a point wide at least."""
     pytest.importorskip("spacy")
     files = {ending: tmp_path / f"figure.{ending}" for ending in ("svg", "pdf", "png")}
     paper = ["--column", "3.25in", "--theme", "print", "--no-title"]
     for file in files.values():
-        _type(capsys, shown_bank, *words, *paper, "-o", str(file))
+        cli("-b", shown_bank, *words, *paper, "-o", file)
     root = ET.parse(files["svg"]).getroot()
     width, height = root.attrib["width"], root.attrib["height"]
     assert width.endswith("pt") and height.endswith("pt")
@@ -105,22 +99,20 @@ def _lines(root: ET.Element, scale: float) -> list[tuple[str, float]]:
 
 
 @pytest.mark.slow
-def test_a_caption_says_run_n_and_command(
-    shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_caption_says_run_n_and_command(shown_bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "a_b" / "best_head.pdf"
     file.parent.mkdir()
-    told = _type(capsys, shown_bank, "plot", "best_head", "--min-count", "1", "--caption",
-                 "-o", str(file))  # fmt: skip
+    plot = ("-b", shown_bank, "plot", "best_head")
+    told = cli(*plot, "--min-count", "1", "--caption", "-o", file).out
     assert told.startswith("\\caption{The best head for each relation") and told.endswith("}\n")
     assert re.search(r"n = \d+ to \d+", told) and "corpus stories" in told
     command = "attnbank plot best\\_head -b bank.duckdb --min-count 1 -o best\\_head.pdf"
     assert f"\\texttt{{{command}}}" in told and "a_b" not in told
     for attached in (f"--output={file}", f"-o{file}"):
-        other = _type(capsys, shown_bank, "plot", "best_head", "--caption", attached)
+        other = cli(*plot, "--caption", attached).out
         assert "-o best\\_head.pdf}" in other and "a_b" not in other and "a\\_b" not in other
-    told = _type(capsys, shown_bank, "show", "sample_story-1", "--head", "3-2", "--relation", "all",
-                 "--caption", "-o", str(file))  # fmt: skip
+    show = ("-b", shown_bank, "show", "sample_story-1", "--head", "3-2", "--relation", "all")
+    told = cli(*show, "--caption", "-o", file).out
     assert re.search(r"Of n = \d+ gold arcs \d+ are found\.", told)
     assert "sample\\_story-1" in told and told.count("\\texttt") == 1
     plain = re.sub(r"\\(text\w+\{\}|[{}#$%&_])", "", told.replace("$-$", ""))
@@ -144,17 +136,16 @@ def test_a_caption_says_run_n_and_command(
 )  # fmt: skip
 def test_what_cannot_be_is_said(
     shown_bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], words: list[str], told: str,
+    cli: Cli, words: list[str], told: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["-b", str(shown_bank), *words]) in (1, 2)
-    assert told in capsys.readouterr().err
+    assert told in cli("-b", shown_bank, *words, status=2).err
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
 def test_letters_have_their_usual_size_unless_another_is_asked_for(
-    shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shown_bank: Path, tmp_path: Path, cli: Cli
 ) -> None:
     """Without a title, the letters of a sentence once were those of a plot."""
     sizes = {}
@@ -162,26 +153,25 @@ def test_letters_have_their_usual_size_unless_another_is_asked_for(
         for kind in ("show", "plot"):
             asked = ["sample_story-1", "--head", "1-1"] if kind == "show" else ["figure_1"]
             file = tmp_path / "figure.svg"
-            _type(capsys, shown_bank, kind, *asked, *words, "-o", str(file))
+            cli("-b", shown_bank, kind, *asked, *words, "-o", file)
             root = ET.parse(file).getroot()
             sizes[kind, words] = float(root.attrib["width"]) / _wide(root)
     for kind in ("show", "plot"):
         assert sizes[kind, ()] == sizes[kind, ("--no-title",)] == pytest.approx(1)
         assert sizes[kind, ("--font-size", "28")] == pytest.approx(2, abs=0.01)
     page = tmp_path / "figure.html"
-    _type(capsys, shown_bank, "show", "sample_story-1", "--head", "1-1", "--no-title",
-          "-o", str(page))  # fmt: skip
+    cli("-b", shown_bank, "show", "sample_story-1", "--head", "1-1", "--no-title", "-o", page)
     assert "Line width" not in re.sub(r"<desc>.*?</desc>", "", page.read_text(encoding="utf-8"))
 
 
 def test_letters_of_a_script_are_of_its_own_font(
-    shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shown_bank: Path, tmp_path: Path, cli: Cli
 ) -> None:
     """Chinese once came in a Japanese serif, Hebrew in a bold condensed one."""
     name = '<script>alert("x")</script>'
     files = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
     for file in files:
-        _type(capsys, shown_bank, "show", name, "--head", "1-1", "--no-title", "-o", str(file))
+        cli("-b", shown_bank, "show", name, "--head", "1-1", "--no-title", "-o", file)
     families = {
         "".join(each.itertext()): each.get("font-family", "").split(",")[0].strip("' ")
         for each in ET.parse(files[0]).getroot().iter(f"{SVG}text")
