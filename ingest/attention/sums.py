@@ -1,8 +1,7 @@
 """The sums of each attention map that analyses read: the rows of table attention_map.
 
-They are computed while the map is in the processor's cache. `tests/support/attention_maps.sql`
-defines each of them over the weights of a bank; tests compare the two. All sums are in float64. In
-shapes, M is the number of maps (layers times heads) of an input and P of its positions.
+They are computed while the map is in the processor's cache. All sums are in float64. In shapes, M
+is the number of maps (layers times heads) of an input and P of its positions.
 """
 
 from __future__ import annotations

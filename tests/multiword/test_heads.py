@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from multiword import trees
-from multiword_cases import Case
+from multiword_cases import Case, Make
 
 from attnbank.queries import open_bank
 
 
 def _accuracy(case: Case) -> dict[tuple[str, trees.Head], trees.Counts]:
-    return trees.accuracy(case.judged, case.inputs)
-
-
-def _offset_rows(case: Case, **params: Any) -> dict[tuple[str, int], trees.Counts]:
     return {
-        (row["relation"], row["offset"]): (row["correct"], row["n"])
-        for row in case.query("offset_baseline", **params)
+        (row["relation"], (row["layer"], row["head"], row["direction"])): (row["correct"], row["n"])
+        for row in case.query("head_accuracy")
     }
 
 
 def test_accuracy_of_every_head_and_relation(case: Case) -> None:
-    found = {
-        (row["relation"], (row["layer"], row["head"], row["direction"])): (row["correct"], row["n"])
-        for row in case.query("head_accuracy")
-    }
-    assert found == _accuracy(case)
+    assert _accuracy(case) == trees.accuracy(case.judged, case.inputs)
+
+
+@pytest.mark.slow
+def test_a_decoder_sees_nothing_after_a_position(
+    read: Make, mentions: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Each direction can find the heads that stand on one side."""
+    case = read(mentions, tiny_model("gpt2"), "written", "sentence", "--first-word", "word")
+    assert case.has_shared
+    assert _accuracy(case) == trees.accuracy(case.judged, case.inputs, causal=True)
 
 
 def test_every_dependency_that_is_judged(case: Case) -> None:
@@ -47,61 +50,6 @@ def test_every_dependency_that_is_judged(case: Case) -> None:
         (arc.input, arc.word.place, arc.position, arc.gold, arc.relation) for arc in case.judged
     )
     assert bool(case.inside) == case.has_shared
-
-
-@pytest.mark.usual("written-False")
-@pytest.mark.parametrize("clamped", [False, True])
-def test_offsets_count_positions(case: Case, clamped: bool) -> None:
-    found = _offset_rows(case, clamped=clamped)
-    assert found == trees.offsets(case.judged, case.inputs, case.corpus, clamped=clamped)
-
-
-def test_the_best_head_beside_the_best_offset(case: Case) -> None:
-    baseline = trees.offsets(case.judged, case.inputs, case.corpus)
-    found = {
-        row["relation"]: (
-            row["n"],
-            (row["layer"], row["head"], row["direction"]),
-            round(row["accuracy"] * row["n"]),
-            row["offset"],
-            round(row["offset_accuracy"] * row["n"]),
-        )
-        for row in case.query("best_head", min_count=1)
-    }
-    assert found == trees.best(_accuracy(case), baseline)
-
-
-@pytest.mark.usual("written-None")
-@pytest.mark.parametrize("relation", [None, "case"])
-def test_what_is_found_instead(case: Case, relation: str | None) -> None:
-    """Of a position that holds several words the relations and the tags are joined."""
-    layers, heads = case.inputs[0].maps.shape[:2]
-    joined = 0
-    for layer, head, direction in (
-        (1, 2, "dependent_to_head"),
-        (layers, heads, "head_to_dependent"),
-    ):
-        rows = case.query(
-            "head_error", head=f"{layer}-{head}", direction=direction, relation=relation
-        )
-        found = {(row["breakdown"], row["value"]): row["n"] for row in rows}
-        expected = trees.errors(
-            case.judged, case.inputs, case.corpus, (layer, head, direction), relation
-        )
-        assert found == expected
-        joined += sum("+" in value for _, value in found)
-    assert (joined > 0) == case.has_shared
-
-
-@pytest.mark.usual("written--0.1")
-@pytest.mark.parametrize("margin", [0.1, -0.1])
-def test_relations_found_better_than_their_commonest_offset(case: Case, margin: float) -> None:
-    found = {
-        (row["layer"], row["head"]): set((row["syntactic"] or "").split(", ")) - {""}
-        for row in case.query("head_function", margin=margin, min_count=10)
-    }
-    assert found == trees.syntactic(case.judged, case.inputs, margin, 10)
-    assert margin > 0 or any(found.values())
 
 
 @pytest.mark.usual("written-gold")

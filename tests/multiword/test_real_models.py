@@ -60,12 +60,3 @@ def test_heads(french: Case) -> None:
     }
     assert found == expected
     assert len(french.inside) == french.rows("select count(*) from inner_dependency")[0][0] > 0
-
-
-def test_errors(french: Case) -> None:
-    for layer, head in ((1, 1), (10, 5)):
-        rows = french.query("head_error", head=f"{layer}-{head}", direction="dependent_to_head")
-        named = (layer, head, "dependent_to_head")
-        assert {(row["breakdown"], row["value"]): row["n"] for row in rows} == trees.errors(
-            french.judged, french.inputs, french.corpus, named, causal=True
-        )

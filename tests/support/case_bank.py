@@ -9,6 +9,11 @@ from pathlib import Path
 
 import duckdb
 import new_banks
+import numpy as np
+import polars as pl
+
+from attnbank.ingest.attention.sums import TOTALS, PositionKinds, map_sums
+from attnbank.ingest.models.tokenizer import Position
 
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
 """Tables that get one row, with id 1, if a case does not give them."""
@@ -28,16 +33,11 @@ _COLUMNS: dict[str, list[tuple[str, str, bool]]] = {}
 _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05"}
 
 
-def attention_maps() -> str:
-    """A SELECT of the rows of attention_map that the weights of a bank give."""
-    return Path(__file__).with_name("attention_maps.sql").read_text(encoding="utf-8")
-
-
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """Make a bank with the rows of `given`, which has a CSV text per table.
 
-    A run without parts gets one. The sums of attention maps are computed where the maps are
-    whole: where the case says how many positions its sequences have.
+    A run without parts gets one. The sums of attention maps are computed as an ingest does, where
+    the maps are whole: where the case says how many positions its sequences have.
     """
     with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
@@ -52,9 +52,38 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
             " where id not in (select run from run_part)"
         )
         if "attention" in given and "positions" in given["sequence"]:
-            connection.execute(f"insert into attention_map by name {attention_maps()}")
+            _insert_sums(connection)
         connection.execute("commit")
     return path
+
+
+def _insert_sums(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill table attention_map from the weights."""
+    positions: dict[int, list[Position]] = {}
+    for sequence, *position in connection.execute(
+        "select sequence, kind, word, text, position, position + 1, segment from position"
+        " order by sequence, position"
+    ).fetchall():
+        positions.setdefault(sequence, []).append(Position(*position))
+    rows = []
+    for sequence, layer, head, weights in connection.execute(
+        "select sequence, layer, head, list(weights order by from_position) from attention"
+        " group by sequence, layer, head"
+    ).fetchall():
+        kinds = PositionKinds.from_positions(positions[sequence])
+        sums = map_sums(np.array([weights], np.float32), kinds)
+        totals = dict(zip(TOTALS, sums.totals[0].tolist(), strict=True))
+        if not kinds.cls.any():
+            totals["entropy_from_cls"] = None
+        lists = {
+            name: getattr(sums, name)[0].tolist()
+            for name in ("offsets", "received", "given", "largest_positions", "largest_weights")
+        }
+        for place in kinds.sep.nonzero()[0]:
+            lists["largest_positions"][place] = lists["largest_weights"][place] = None
+        rows.append({"sequence": sequence, "layer": layer, "head": head, **totals, **lists})
+    connection.register("sums", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
+    connection.execute("insert into attention_map by name from sums")
 
 
 def read_rows(text: str) -> list[dict[str, str]]:

@@ -21,17 +21,13 @@ SPACE = "▁"
 
 @dataclass
 class Position:
-    """A row and column of the maps. `words` are places in the corpus; none for special tokens.
-
-    `written` is the unit that it is or is a piece of.
-    """
+    """A row and column of the maps. `words` are places in the corpus; none for special tokens."""
 
     kind: str  # word (pieces of words too), cls or sep
     words: list[int]
     text: str
     pieces: list[str]
     tokens: list[int]
-    written: str
 
 
 Layout = tuple[list[Position], list[int]]
@@ -128,10 +124,10 @@ class Model:
             tokens = list(range(len(ids), len(ids) + len(pieces)))
             ids.extend(self._id(each) for each in pieces)
             if unit == "word":
-                positions.append(Position(kind, words, text, pieces, tokens, text))
+                positions.append(Position(kind, words, text, pieces, tokens))
                 return
             for piece, token in zip(pieces, tokens, strict=True):
-                positions.append(Position(kind, words, piece, [piece], [token], text))
+                positions.append(Position(kind, words, piece, [piece], [token]))
 
         if self.opens is not None:
             put("cls", [], self.opens, [self.opens])

@@ -1,4 +1,4 @@
-"""CoNLL-U with its multiword tokens and its mentions, line by line."""
+"""CoNLL-U with its multiword tokens, line by line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _PUNCTUATION = ("punct", "p")
-_MODIFIERS = ("advmod", "amod", "case", "cc", "compound", "det", "mark", "nummod", "punct")
 
 
 @dataclass
@@ -53,20 +52,6 @@ class Token:
 
 
 @dataclass
-class Mention:
-    document: int
-    entity: str
-    first: int
-    last: int
-    head: int
-    kind: str
-
-    @property
-    def key(self) -> tuple[int, int, str]:
-        return self.first, self.last, self.entity
-
-
-@dataclass
 class Corpus:
     """All words in order; the units and the multiword tokens of each sentence."""
 
@@ -77,19 +62,17 @@ class Corpus:
     files: list[str] = field(default_factory=list)  # of each sentence
     tokens: list[list[Token]] = field(default_factory=list)
     space_after: list[bool] = field(default_factory=list)  # of each sentence
-    mentions: list[Mention] = field(default_factory=list)
-    empty_nodes: int = 0
 
     def units_of(self, document: int) -> list[tuple[Unit, bool]]:
         """The units of a document, and whether white space stands before each of them."""
-        found: list[tuple[Unit, bool]] = []
+        of_document: list[tuple[Unit, bool]] = []
         space = False  # nothing stands before the first
         for own, units, after in zip(self.documents, self.sentences, self.space_after, strict=True):
             if own == document:
                 for at, unit in enumerate(units):
-                    found.append((unit, unit.space_before if at else space))
+                    of_document.append((unit, unit.space_before if at else space))
                 space = after
-        return found
+        return of_document
 
 
 def read(source: Path, *, written: bool) -> Corpus:
@@ -123,26 +106,21 @@ def _sentence(corpus: Corpus, rows: list[list[str]], *, written: bool) -> None:
     number = len(corpus.sentences)
     after: list[bool] = []  # of each word, whether white space follows it
     ranges: list[tuple[int, int, str, bool]] = []  # from 0, the end excluded
-    entities: list[str] = []
     for row in rows:
         space = "SpaceAfter=No" not in row[9].split("|")
         if "-" in row[0]:
             one, other = row[0].split("-")
             ranges.append((int(one) - 1, int(other), row[1], space))
-        elif "." in row[0]:
-            corpus.empty_nodes += 1
-        else:
+        elif "." not in row[0]:  # that would be an empty node
             place, index = len(corpus.words), int(row[0])
             assert place == start + index - 1
             governor = -1 if row[6] == "_" else None if row[6] == "0" else start + int(row[6]) - 1
-            feats = dict(each.split("=", 1) for each in row[5].split("|") if "=" in each)
-            upos, xpos, relation = (_told(row[column]) for column in (3, 4, 7))
+            feats = dict(pair.split("=", 1) for pair in row[5].split("|") if "=" in pair)
+            upos, xpos, relation = (None if row[at] == "_" else row[at] for at in (3, 4, 7))
             corpus.words.append(
                 Word(place, number, index, row[1], upos, xpos, feats, governor, relation)
             )
             after.append(space)
-            said = [each[7:] for each in row[9].split("|") if each.startswith("Entity=")]
-            entities.append("".join(said))
     words = corpus.words[start:]
     tokens = []
     whole: dict[int, Token] = {}  # units that begin at a word
@@ -168,51 +146,3 @@ def _sentence(corpus: Corpus, rows: list[list[str]], *, written: bool) -> None:
     corpus.space_after.append(space_before)
     corpus.sentences.append(units)
     corpus.tokens.append(tokens)
-    _mentions(corpus, start, entities)
-
-
-def lowered(text: str) -> str:
-    """A text in lower case, each character for itself: of the Turkish I with a dot an i."""
-    return "".join(each.lower()[0] for each in text)
-
-
-def _told(cell: str) -> str | None:
-    return None if cell == "_" else cell
-
-
-def _mentions(corpus: Corpus, start: int, entities: list[str]) -> None:
-    """The mentions of a sentence from what its words say in `Entity=`."""
-    opened: dict[str, list[int]] = {}
-    spans = []
-    for at, value in enumerate(entities):
-        for part in re.findall(r"\([^()]*\)?|[^()]+\)", value):
-            said = part.strip("()").split("-")
-            if part.startswith("("):
-                opened.setdefault(said[0], []).append(at)
-            if part.endswith(")"):
-                spans.append((opened[said[0]].pop(), at, said[0]))
-    for first, last, entity in spans:
-        places = [start + each for each in range(first, last + 1)]
-        tops = [place for place in places if corpus.words[place].governor not in places]
-        head = _chosen([corpus.words[place] for place in tops])
-        kind = _kind(corpus.words[head], alone=first == last)
-        corpus.mentions.append(
-            Mention(corpus.documents[-1], entity, start + first, start + last, head, kind)
-        )
-
-
-def _chosen(tops: list[Word]) -> int:
-    """Of words whose heads are all outside of a mention, the place of the one that it is about."""
-    content = [word for word in tops if word.upos in ("NOUN", "PROPN", "PRON", "VERB")]
-    likely = content or [word for word in tops if word.upos != "PUNCT"] or tops
-    own = [word for word in likely if word.folded not in _MODIFIERS]
-    return (own[0] if own else likely[-1]).place
-
-
-def _kind(word: Word, *, alone: bool) -> str:
-    if word.upos == "PROPN":
-        return "proper"
-    is_possessive = word.feats.get("Poss") == "Yes"
-    if word.upos == "PRON" or (word.upos == "DET" and (alone or is_possessive)):
-        return "pronoun"
-    return "nominal"
