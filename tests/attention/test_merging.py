@@ -100,3 +100,10 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
         for one, other in ((highest, peak), (sums, total)):
             for name in (each.name for each in fields(one)):
                 np.testing.assert_array_equal(getattr(other, name), getattr(one, name), name)
+
+
+def test_of_equal_weights_the_leftmost_is_the_peak() -> None:
+    """From a position and to it; special tokens and the position itself do not count."""
+    peaks = find_peaks(np.full((1, 5, 5), 0.2, np.float32), np.array([1, 2, 3]))
+    assert peaks.most_attended.tolist() == [[2, 1, 1]]
+    assert peaks.most_attending.tolist() == [[2, 1, 1]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import AsyncMock
+
 import pytest
 from explored_pages import HOST, PORT, TOKEN
 from starlette.testclient import TestClient
@@ -24,6 +27,12 @@ def test_without_the_token_there_is_nothing(stranger: TestClient, path: str) -> 
     assert answer.status_code == 403
     assert "attnbank explore printed" in answer.text
     assert "set-cookie" not in answer.headers
+
+
+def test_the_form_for_the_token_keeps_the_address(stranger: TestClient) -> None:
+    answer = stranger.get("/tables/best_head?run=%22%3E%3Cb%3E&token=wrong")
+    assert 'name="run" value="&quot;&gt;&lt;b&gt;"' in answer.text
+    assert 'action="/tables/best_head"' in answer.text and "wrong" not in answer.text
 
 
 @pytest.mark.parametrize("token", ["wrong", "the-token ", "the-toke", "é", "%ff%fe"])
@@ -62,6 +71,20 @@ def test_an_address_with_the_token_leads_nowhere_else(stranger: TestClient) -> N
         assert answer.status_code == 303
         assert answer.headers["location"].startswith("/")
         assert not answer.headers["location"].startswith(("//", "/\\"))
+
+
+def test_a_backslash_that_no_client_escaped_leads_nowhere_else(cache: BankCache) -> None:
+    send = AsyncMock()
+    headers = {"host": HOST.removeprefix("http://"), "sec-fetch-site": "cross-site"}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": rb"/\example.org",
+        "query_string": f"token={TOKEN}".encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(make_site(cache, TOKEN, PORT)(scope, AsyncMock(), send))
+    assert b'content="0; url=/example.org"' in send.call_args[0][0]["body"]
 
 
 @pytest.mark.parametrize(

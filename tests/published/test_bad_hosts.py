@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import shutil
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -149,6 +151,21 @@ def test_fetch_believes_no_answer_that_cannot_be(
     said = capsys.readouterr().err
     assert told in said and said.count("\n") <= 2 and "s3cr3t" not in said
     assert [*tmp_path.iterdir()] == []
+
+
+def test_an_encrypted_address_leads_to_encrypted_ones_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unencrypted(http.client.HTTPConnection):
+        def __init__(self, host: str, timeout: float, **of_encryption: Any) -> None:
+            super().__init__(host, timeout=timeout)
+
+    monkeypatch.setattr(http.client, "HTTPSConnection", Unencrypted)
+    answer = b"HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:9/x\r\n\r\n"
+    with _host(lambda *_: iter([answer])) as address:
+        encrypted = address.replace("http:", "https:")
+        assert run_command_line(["fetch", f"{encrypted}/bank.duckdb", str(tmp_path / "x")]) == 1
+    assert "leads to an address without encryption" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("says", ["", "Content-Length: 1000000000000\r\n"])

@@ -93,7 +93,9 @@ def _made(path: Path) -> bool:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("harm", ["cut", "changed", "of others", "in a folder of others"])
+@pytest.mark.parametrize(
+    "harm", ["cut", "changed", "of a group", "of others", "in a folder of others"]
+)
 def test_an_unfit_cache_is_not_used(harm: str, folder: Path, tmp_path: Path) -> None:
     assert _made(tmp_path / "made.duckdb")
     (cached,) = folder.iterdir()
@@ -101,8 +103,8 @@ def test_an_unfit_cache_is_not_used(harm: str, folder: Path, tmp_path: Path) -> 
     at = content.rindex(b"best_head")
     forged = {"cut": content[:-100], "changed": content[:at] + b"worst" + content[at + 5 :]}
     cached.write_bytes(forged.get(harm, content))
-    if harm == "of others":
-        cached.chmod(0o666)
+    if harm in ("of a group", "of others"):
+        cached.chmod(0o620 if harm == "of a group" else 0o602)
     if harm == "in a folder of others":
         folder.chmod(0o777)
     assert new_banks.read_cached(cached) is None
