@@ -1,23 +1,19 @@
 """Antecedent selection the slow, obvious way: its own reading of files, loops over mentions.
 
-It was written apart from the package. It shares only the closed word lists by which mentions
-without tags get their head and kind, and takes from a bank only which words went through the model
-together.
+It was written apart from the package: it takes from a bank only which words went through the model
+together, and the weights between them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import bounds
 import numpy as np
-import oracle_reference as slow
-
-from attnbank.ingest.corpora.mentions import PREPOSITIONS, RELATIVES, pronouns
 
 Taking = tuple[str, tuple[int, int, str], int, int]
 """What a head chooses among (mentions or words), the key of a mention, layer and head."""
@@ -84,11 +80,11 @@ class Judged:
 
     @property
     def antecedents(self) -> list[Mention]:
-        return [each for each in self.candidates if each.entity == self.mention.entity]
+        return [other for other in self.candidates if other.entity == self.mention.entity]
 
     @property
     def right_words(self) -> set[int]:
-        return {each.head for each in self.antecedents}
+        return {mention.head for mention in self.antecedents}
 
 
 def conllu(paths: Iterable[Path]) -> Corpus:
@@ -125,7 +121,7 @@ def _conllu_sentence(
             assert "Entity=" not in row[9]
             continue
         place = start + int(row[0]) - 1
-        feats = dict(each.split("=") for each in row[5].split("|") if each != "_")
+        feats = dict(pair.split("=") for pair in row[5].split("|") if pair != "_")
         parent = start + int(row[6]) - 1 if int(row[6]) else -1
         corpus.words.append(Word(row[1], space, row[3], feats, parent, row[7]))
         if int(row[0]) < inside_until:
@@ -140,14 +136,14 @@ def _conllu_sentence(
                 entity = values[0]
                 assert "[" not in entity
                 if part.startswith("("):
-                    said = dict(zip(fields, values, strict=False))
-                    open_.setdefault(entity, []).append((place, said))
+                    fields_of = dict(zip(fields, values, strict=False))
+                    open_.setdefault(entity, []).append((place, fields_of))
                 if part.endswith(")"):
-                    first, said = open_[entity].pop()
-                    spans.append((first, place, entity, said))
-    for first, last, entity, said in spans:
-        named = said.get("head") or ""
-        among = [first + int(each) - 1 for each in named.split(",") if each.isdigit()]
+                    first, fields_of = open_[entity].pop()
+                    spans.append((first, place, entity, fields_of))
+    for first, last, entity, fields_of in spans:
+        named = fields_of.get("head") or ""
+        among = [first + int(index) - 1 for index in named.split(",") if index.isdigit()]
         among = among or list(range(first, last + 1))
         tops = [at for at in among if _parent(corpus, at) not in among]
         head = _chosen(tops, [(corpus.words[at].upos, corpus.words[at].relation) for at in tops])
@@ -186,89 +182,62 @@ def _chosen(tops: list[int], tags: list[tuple[str | None, str | None]]) -> int:
     raise AssertionError
 
 
-def litbank(paths: Iterable[Path]) -> Corpus:
-    """Words and mentions of LitBank's files: columns, no tags, no trees."""
-    corpus = Corpus()
-    for document, path in enumerate(paths):
-        for block in path.read_text(encoding="utf-8").split("\n\n"):
-            rows = [line.split("\t") for line in block.splitlines() if line[:1] not in ("#", "")]
-            start = len(corpus.words)
-            corpus.words += [Word(row[3], True) for row in rows]
-            forms = [row[3] for row in rows]
-            open_: dict[str, list[int]] = {}
-            for at, row in enumerate(rows):
-                for part in row[-1].strip().split("|"):
-                    entity = part.strip("()")
-                    if part.startswith("("):
-                        open_.setdefault(entity, []).append(at)
-                    if part.endswith(")"):
-                        first = open_[entity].pop()
-                        head = _surface_head(forms, first, at)
-                        kind = _surface_kind(forms, head)
-                        corpus.mentions.append(
-                            Mention(document, entity, start + first, start + at, start + head, kind)
-                        )
-    return corpus
+@dataclass
+class Input:
+    """The words of an input, as places in the corpus, and their maps [L, H, n, n]."""
+
+    words: list[int]
+    maps: np.ndarray
 
 
-def _surface_head(forms: list[str], first: int, last: int) -> int:
-    stops = PREPOSITIONS | RELATIVES | {",", ";", ":", "(", "-lrb-", "--", "\u2013", "\u2014"}
-    end = first
-    while end < last and forms[end + 1].lower() not in stops:
-        end += 1
-    while end > first and (
-        forms[end] in ("'s", "\u2019s") or not any(letter.isalnum() for letter in forms[end])
-    ):
-        end -= 1
-    return end
-
-
-def _surface_kind(forms: list[str], head: int) -> str:
-    form = forms[head]
-    if form.lower() in pronouns() and form != "US":
-        return "pronoun"
-    shouted = all(each.upper() == each for each in forms if each[0].isalpha())
-    return "proper" if head and form[0].isupper() and not shouted else "nominal"
-
-
-def inputs(connection: Any) -> list[list[list[int]]]:
-    """The batches of a bank's only run: of each input, the places of its words in the corpus."""
-    rows = connection.execute(
-        "select sequence.batch, sequence.id, position.word - (select min(word.id) from word)"
-        " from sequence inner join position on position.sequence = sequence.id"
-        " where position.kind = 'word' order by sequence.id, position.position"
+def inputs(connection: Any) -> list[Input]:
+    """The inputs of a bank's only run, with the weights that it holds."""
+    ((zero, layers, heads),) = connection.execute(
+        "select (select min(id) from word), layers, heads from model"
     ).fetchall()
-    batches: dict[int, dict[int, list[int]]] = {}
-    for batch, sequence, word in rows:
-        batches.setdefault(batch, {}).setdefault(sequence, []).append(word)
-    return [list(batch.values()) for _, batch in sorted(batches.items())]
+    read = []
+    for (sequence,) in connection.execute("select id from sequence order by id").fetchall():
+        places, words = connection.execute(
+            "select list(position order by position), list(word - $zero order by position)"
+            " from position where sequence = $sequence and kind = 'word'",
+            {"zero": zero, "sequence": sequence},
+        ).fetchall()[0]
+        (rows,) = connection.execute(
+            "select list(weights order by layer, head, from_position) from attention"
+            " where sequence = $sequence",
+            {"sequence": sequence},
+        ).fetchone()
+        maps = np.array(rows, np.float32).reshape(layers, heads, -1, len(rows[0]))
+        read.append(Input(words, maps[:, :, places][:, :, :, places]))
+    return read
 
 
 def judged(corpus: Corpus, words: Sequence[int], singletons: bool = True) -> list[Judged]:
     """The mentions with an antecedent in one input; `words` are places in the corpus."""
     sizes: dict[tuple[int, str], int] = {}
-    for each in corpus.mentions:
-        sizes[each.document, each.entity] = sizes.get((each.document, each.entity), 0) + 1
-    inside = [each for each in corpus.mentions if each.head in set(words)]
-    found = []
+    for mention in corpus.mentions:
+        entity = mention.document, mention.entity
+        sizes[entity] = sizes.get(entity, 0) + 1
+    inside = [mention for mention in corpus.mentions if mention.head in set(words)]
+    rows = []
     for mention in inside:
         candidates = [
-            each
-            for each in inside
-            if each.first < mention.first
-            and each.head != mention.head
-            and (each.head < mention.head or not corpus.causal)
-            and (singletons or sizes[each.document, each.entity] > 1)
+            other
+            for other in inside
+            if other.first < mention.first
+            and other.head != mention.head
+            and (other.head < mention.head or not corpus.causal)
+            and (singletons or sizes[other.document, other.entity] > 1)
         ]
-        candidates.sort(key=lambda each: (each.first, each.last), reverse=True)
-        if any(each.entity == mention.entity for each in candidates):
-            found.append(Judged(mention, candidates))
-    return found
+        candidates.sort(key=lambda other: (other.first, other.last), reverse=True)
+        if any(other.entity == mention.entity for other in candidates):
+            rows.append(Judged(mention, candidates))
+    return rows
 
 
-def baselines(corpus: Corpus, each: Judged) -> dict[str, Mention | None]:
+def baselines(corpus: Corpus, judged: Judged) -> dict[str, Mention | None]:
     """The mention that each baseline takes, or None."""
-    mention, candidates = each.mention, each.candidates
+    mention, candidates = judged.mention, judged.candidates
     text = _text(corpus, mention)
     same_text = [c for c in candidates if _text(corpus, c) == text]
     head = corpus.words[mention.head].form.lower()
@@ -312,77 +281,32 @@ def _traits(corpus: Corpus, mention: Mention) -> tuple[str | None, str | None, s
 
 
 def predictions(
-    corpus: Corpus,
-    batches: Sequence[Sequence[Sequence[int]]],
-    tokenizer: Any,
-    model: Any,
-    *,
-    singletons: bool = True,
-    byte_level: bool = False,
-) -> tuple[dict[Taking, int | None], dict[Taking, set[int]]]:
-    """The word that each head takes, by (candidates, key of the mention, layer, head).
-
-    The second value has the words that it may take instead because rounding decides: see
-    bounds.NEAR_TIE.
-    """
-    found: dict[Taking, int | None] = {}
-    near: dict[Taking, set[int]] = {}
-    for batch in batches:
-        texts = [
-            slow.Tree(
-                [corpus.words[at].form for at in words],
-                [bool(place) and corpus.words[at].space_before for place, at in enumerate(words)],
-            )
-            for words in batch
-        ]
-        runs = slow._run(texts, tokenizer, model, byte_level)
-        for words, (_, groups, maps) in zip(batch, runs, strict=True):
-            sought = []
-            for each in judged(corpus, words, singletons):
-                own = words.index(each.mention.head)
-                heads = sorted({words.index(c.head) for c in each.candidates})
-                others = [place for place in range(len(words)) if place != own]
-                sought.append((each.mention.key, own, {"mentions": heads, "words": others}))
-            for layer in range(maps.shape[0]):
-                for head in range(maps.shape[1]):
-                    weights = slow.fast_word_attention(maps[layer, head], groups, "mean")
-                    for mention, own, choices in sought:
-                        for name, places in choices.items():
-                            at = _largest(weights[own], places)
-                            key = (name, mention, layer + 1, head + 1)
-                            found[key] = None if at is None else words[at]
-                            if at is not None:
-                                row = weights[own, places]
-                                ties = np.flatnonzero(row >= row.max() * (1 - bounds.NEAR_TIE))
-                                if len(ties) > 1:
-                                    near[key] = {words[places[each]] for each in ties}
-    return found, near
-
-
-def _largest(row: np.ndarray, places: list[int]) -> int | None:
-    at = int(np.argmax(row[places]))  # the first of equals
-    return places[at] if row[places[at]] > 0 else None
+    corpus: Corpus, inputs: Iterable[Input], *, singletons: bool = True
+) -> dict[Taking, int | None]:
+    """The word that each head takes, the first of equals, or None if it looks at none."""
+    taken: dict[Taking, int | None] = {}
+    for input in inputs:
+        for row in judged(corpus, input.words, singletons):
+            own = input.words.index(row.mention.head)
+            heads = sorted({input.words.index(other.head) for other in row.candidates})
+            others = [place for place in range(len(input.words)) if place != own]
+            for name, places in (("mentions", heads), ("words", others)):
+                weights = input.maps[:, :, own, places]
+                for (layer, head), at in np.ndenumerate(weights.argmax(-1)):
+                    word = input.words[places[at]] if weights[layer, head, at] > 0 else None
+                    taken[name, row.mention.key, layer + 1, head + 1] = word
+    return taken
 
 
 def counts(
-    corpus: Corpus,
-    batches: Sequence[Sequence[Sequence[int]]],
-    found: dict[Taking, int | None],
-    candidates: str,
-    singletons: bool = True,
+    judged: Mapping[tuple[int, int, str], Judged], taken: Mapping[Taking, int | None], among: str
 ) -> dict[tuple[int, int, str], tuple[int, int]]:
-    """(correct, n) of every (layer, head, kind)."""
-    right = {
-        each.mention.key: (each.mention.kind, each.right_words)
-        for batch in batches
-        for words in batch
-        for each in judged(corpus, words, singletons)
-    }
-    counted: dict[tuple[int, int, str], tuple[int, int]] = {}
-    for (name, key, layer, head), word in found.items():
-        if name == candidates:
-            kind, words_right = right[key]
-            for of in (kind, "all"):
-                correct, n = counted.get((layer, head, of), (0, 0))
-                counted[layer, head, of] = (correct + (word in words_right), n + 1)
-    return counted
+    """(correct, n) of every (layer, head, kind), of mentions by their key."""
+    right: Counter[tuple[int, int, str]] = Counter()
+    total: Counter[tuple[int, int, str]] = Counter()
+    for (name, key, layer, head), word in taken.items():
+        if name == among and key in judged:
+            for kind in (judged[key].mention.kind, "all"):
+                total[layer, head, kind] += 1
+                right[layer, head, kind] += word in judged[key].right_words
+    return {key: (right[key], n) for key, n in total.items()}
