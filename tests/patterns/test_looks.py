@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sentence_maps import Sentence, read_sentences
+from patterns.binding import Place
+from patterns.corpus import Corpus, of_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
@@ -27,48 +28,70 @@ def bank(sample_bank: Path) -> Iterator[Bank]:
 
 
 @pytest.fixture(scope="module")
-def sentences(bank: Bank) -> dict[str, Sentence]:
-    return {each.name: each for each in read_sentences(bank)}
+def corpus(sample_bank: Path) -> Corpus:
+    return of_bank(sample_bank, "sample/minilm")
 
 
-def test_every_key_is_what_loops_find(bank: Bank, sentences: dict[str, Sentence]) -> None:
+def _looks_at(corpus: Corpus, place: Place) -> int | None:
+    """The index of the word that a word looks at most in head 3-1."""
+    ((at, position),) = corpus.positions[place]
+    peak = int(corpus.inputs[at].peaks[2, 0, position]) if corpus.inputs else -1
+    return corpus.inputs[at].positions[peak][2] if corpus.inputs and peak >= 0 else None
+
+
+def _weight(corpus: Corpus, layer: int, head: int, one: Place, other: Place | str) -> float:
+    """The weight from a word to another one, or to all special tokens of a kind."""
+    assert corpus.inputs is not None
+    ((at, position),) = corpus.positions[one]
+    input = corpus.inputs[at]
+    to = [
+        place for place, (kind, *word) in enumerate(input.positions) if other in (kind, tuple(word))
+    ]
+    return float(input.weights[layer - 1, head - 1, position, to].sum())
+
+
+def test_every_key_is_what_loops_find(bank: Bank, corpus: Corpus) -> None:
     keys = (
         "weight(3-1, O, V)", "weight(3-1, V, O)", "looks_at(3-1, O)", "looks_at(3-1, O).upos",
         "looks_at(3-1, O).deprel", "looks_at(3-1, O).__id__", "looks_at(3-1, O).weight",
         "weight(2-12, V, CLS)", "weight(2-12, V, SEP)",
     )  # fmt: skip
-    found = bank.find(OBJECTS, columns=", ".join(keys))
-    assert found.columns == ["sent_id", "V", "O", *keys, "run"]
-    assert found.height > 40
-    for name, v, o, *values, _ in found.rows():
-        each = sentences[name]
-        to_head, to_dependent, form, upos, deprel, index, weight, to_cls, to_sep = values
-        assert to_head == each.weight(3, 1, o, v)
-        assert to_dependent == each.weight(3, 1, v, o)
-        peak = each.peak(3, 1, o)
-        assert peak is not None and index == peak
-        word = each.words[peak - 1]
-        assert (form, upos, deprel) == (word["form"], word["upos"], word["deprel"])
-        assert weight == each.weight(3, 1, o, peak)
-        row = each.maps[1, 11, each.place[v]]
-        for kind, told in (("cls", to_cls), ("sep", to_sep)):
-            assert told == sum(row[at] for at, other in enumerate(each.kinds) if other == kind)
+    hits = bank.find(OBJECTS, columns=", ".join(keys))
+    assert hits.columns == ["sent_id", "V", "O", *keys, "run"]
+    assert hits.height > 40
+    spots = {sentence.name: spot for spot, sentence in enumerate(corpus.sentences)}
+    for name, v, o, *values, _ in hits.rows():
+        verb, object = (spots[name], v), (spots[name], o)
+        peak = _looks_at(corpus, object)
+        assert peak is not None
+        word = corpus.sentences[spots[name]].words[peak]
+        assert values == [
+            _weight(corpus, 3, 1, object, verb),
+            _weight(corpus, 3, 1, verb, object),
+            word.features["form"],
+            word.features["upos"],
+            word.deprel,
+            peak,
+            _weight(corpus, 3, 1, object, (spots[name], peak)),
+            _weight(corpus, 2, 12, verb, "cls"),
+            _weight(corpus, 2, 12, verb, "sep"),
+        ]
 
 
 @pytest.mark.slow
 def test_counts_by_what_is_looked_at_instead(
-    bank: Bank, sentences: dict[str, Sentence], sample_bank: Path, capfd: pytest.CaptureFixture[str]
+    bank: Bank, corpus: Corpus, sample_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     missed = f"{OBJECTS} without {{ O =[3-1]=> V }}"
-    found = bank.count(missed, "looks_at(3-1, O).deprel, looks_at(3-1, O).upos")
+    counts = bank.count(missed, "looks_at(3-1, O).deprel, looks_at(3-1, O).upos")
     expected: Counter[tuple[Any, ...]] = Counter()
-    for each in sentences.values():
-        for v, o in each.edges("obj"):
-            peak = each.peak(3, 1, o)
-            if peak != v:
-                word = each.words[peak - 1] if peak is not None else {"deprel": None, "upos": None}
-                expected[word["deprel"], word["upos"]] += 1
-    assert {row[:2]: row[2] for row in found.rows()} == expected
+    for spot, sentence in enumerate(corpus.sentences):
+        for index, word in enumerate(sentence.words):
+            peak = _looks_at(corpus, (spot, index)) if word.deprel == "obj" else word.head
+            if peak != word.head:
+                other = None if peak is None else sentence.words[peak]
+                expected[other and other.deprel, other and other.features["upos"]] += 1
+    assert {row[:2]: row[2] for row in counts.rows()} == expected
     args = ["-b", str(sample_bank)]
     by = "looks_at(3-1, O).deprel,looks_at(3-1, O)"
     assert run_command_line([*args, "count", missed, "--by", by, "--show", "-f", "jsonl"]) == 0
@@ -84,34 +107,34 @@ def test_counts_by_what_is_looked_at_instead(
 def test_a_word_that_the_run_has_not_read_has_none(full_bank: Path) -> None:
     """A sentence is found where the run has read a part of it: the rest has no weights."""
     with open_bank(full_bank) as opened:
-        found = opened.find("pattern { V -[obj]-> O }", columns="weight(1-1, O, V)")
-        assert found["weight(1-1, O, V)"].null_count() == 0
+        hits = opened.find("pattern { V -[obj]-> O }", columns="weight(1-1, O, V)")
+        assert hits["weight(1-1, O, V)"].null_count() == 0
 
 
 @pytest.mark.slow
 def test_the_option_says_what_the_keys_say(
     bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def found(*args: str) -> list[Any]:
+    def by_command(*args: str) -> list[Any]:
         assert run_command_line(["-b", str(sample_bank), "find", *args, "-f", "jsonl"]) == 0
         return [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
 
-    def asked(request: str, keys: str) -> list[Any]:
+    def by_keys(request: str, keys: str) -> list[Any]:
         return bank.find(request, columns=keys).to_dicts()
 
     looks = "looks_at(3-1, {0}), looks_at(3-1, {0}).weight"
     to_head = f"weight(3-1, O, V), {looks.format('O')}"
-    assert found(OBJECTS, "--head", "3-1") == asked(OBJECTS, to_head)
+    assert by_command(OBJECTS, "--head", "3-1") == by_keys(OBJECTS, to_head)
     two = to_head + ", " + to_head.replace("3-1", "2-4")
-    assert found(OBJECTS, "--head", "3-1, 2-4") == asked(OBJECTS, two)
+    assert by_command(OBJECTS, "--head", "3-1, 2-4") == by_keys(OBJECTS, two)
     turned = f"V.lemma, weight(3-1, V, O), {looks.format('V')}"
     args = (OBJECTS, "--head", "3-1", "--from", "V", "--to", "O", "--columns", "V.lemma")
-    assert found(*args) == asked(OBJECTS, turned)
+    assert by_command(*args) == by_keys(OBJECTS, turned)
     alone = 'pattern { N [form="it"] }'
-    assert found(alone, "--head", "3-1") == asked(alone, looks.format("N"))
+    assert by_command(alone, "--head", "3-1") == by_keys(alone, looks.format("N"))
     attends = "pattern { A =[3-1]=> B; A [upos=DET] }"
     keys = f"weight(3-1, A, B), {looks.format('A')}"
-    assert found(attends, "--head", "3-1") == asked(attends, keys)
+    assert by_command(attends, "--head", "3-1") == by_keys(attends, keys)
 
 
 @pytest.mark.parametrize(

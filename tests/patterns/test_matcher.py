@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
-from patterns.corpus import Corpus, Input, Mention, Sentence, Word, anchor, of_bank, of_conllu
+from case_bank import make_bank
+from judged import Judged, check, judged_bank
+from patterns.corpus import Corpus, of_bank, of_conllu
 from patterns.matcher import grew_hits, hits
 from patterns.requests import SENTENCE, draw
 
@@ -56,55 +58,94 @@ def test_all_of_grews_hits(name: str, corpora: Path, grew: dict[str, dict[str, A
     assert len(grew) == 201 and differing == DEPARTURES.keys()
 
 
-def _word(form: str, upos: str, head: int, deprel: str, *mentions: Mention) -> Word:
-    return Word({"form": form, "upos": upos}, head, deprel, list(mentions))
+# Ann saw Bob. She left. One input of both, and one layer of two heads.
+#
+# By head 1 Ann and Bob look at `saw` most, `saw` at both alike, She at Ann and `left` at She; by
+# head 2 Ann looks at Bob, and every other word at [CLS] alone. The run left out a third sentence.
+TWO_SENTENCES = {
+    "document": "id,index,name\n1,1,d",
+    "sentence": """
+id;document;index;name;text;metadata
+1;1;1;s1;Ann saw Bob.;
+2;1;2;s2;She left.;{speaker=Bob}
+3;1;3;s3;Stop;
+""",
+    "word": """
+id,sentence,index,form,upos,head_index,deprel
+1,1,1,Ann,PROPN,2,nsubj
+2,1,2,saw,VERB,0,root
+3,1,3,Bob,PROPN,2,obj
+4,1,4,.,PUNCT,2,punct
+5,2,1,She,PRON,2,nsubj
+6,2,2,left,VERB,0,root
+7,2,3,.,PUNCT,2,punct
+8,3,1,Stop,INTJ,0,root
+""",
+    "mention": """
+id,document,entity,first_word,last_word,head_word,kind,type
+1,1,1,1,1,1,proper,person
+2,1,2,3,3,3,proper,person
+3,1,1,5,5,5,pronoun,person
+""",
+    "model": "id,name,layers,heads\n1,m,1,2",
+    "run": "id,name,context,finished\n1,r,document,2026-01-01 00:00:00",
+    "sequence": "id,run,document,positions\n1,1,1,9",
+    "position": """
+sequence,position,kind,word
+1,0,cls,
+1,1,word,1
+1,2,word,2
+1,3,word,3
+1,4,word,4
+1,5,word,5
+1,6,word,6
+1,7,word,7
+1,8,sep,
+""",
+    "attention": """
+sequence;layer;head;from_position;weights
+1;1;1;0;[0, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;1;1;[0, 0, 0.5, 0, 0, 0, 0, 0, 0.5]
+1;1;1;2;[0, 0.25, 0, 0.25, 0, 0, 0, 0, 0.625]
+1;1;1;3;[0.25, 0, 0.75, 0, 0, 0, 0, 0, 0]
+1;1;1;4;[0, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;1;5;[0, 0.625, 0, 0, 0, 0, 0, 0, 0.25]
+1;1;1;6;[0, 0, 0, 0, 0, 0.25, 0.625, 0, 0]
+1;1;1;7;[0, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;1;8;[0, 0, 0, 0, 1, 0, 0, 0, 0]
+1;1;2;0;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;1;[0, 0, 0, 1, 0, 0, 0, 0, 0]
+1;1;2;2;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;3;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;4;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;5;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;6;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;7;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+1;1;2;8;[1, 0, 0, 0, 0, 0, 0, 0, 0]
+""",
+    "peak": """
+sequence,layer,head,position,most_attended,most_attended_weight
+1,1,1,1,2,0.5
+1,1,1,2,1,0.25
+1,1,1,3,2,0.75
+1,1,1,4,,
+1,1,1,5,1,0.625
+1,1,1,6,5,0.25
+1,1,1,7,,
+1,1,2,1,3,1
+1,1,2,2,,
+1,1,2,3,,
+1,1,2,4,,
+1,1,2,5,,
+1,1,2,6,,
+1,1,2,7,,
+""",
+}
 
 
-@pytest.fixture
-def two_sentences() -> Corpus:
-    """Ann saw Bob. She left. One input of both, and one layer of two heads.
-
-    By head 1 Ann and Bob look at `saw` most, `saw` at both alike, She at Ann and `left` at She;
-    by head 2 Ann looks at Bob, and every other word at [CLS] alone.
-    """
-    ann, she = Mention("e1", "proper", "person"), Mention("e1", "pronoun", "person")
-    first = [
-        anchor(),
-        _word("Ann", "PROPN", 2, "nsubj", ann),
-        _word("saw", "VERB", 0, "root"),
-        _word("Bob", "PROPN", 2, "obj", Mention("e2", "proper", "person")),
-        _word(".", "PUNCT", 2, "punct"),
-    ]
-    second = [
-        anchor(),
-        _word("She", "PRON", 2, "nsubj", she),
-        _word("left", "VERB", 0, "root"),
-        _word(".", "PUNCT", 2, "punct"),
-    ]
-    words = [("word", 0, index) for index in (1, 2, 3, 4)]
-    words += [("word", 1, index) for index in (1, 2, 3)]
-    weights = np.zeros((1, 2, 9, 9))
-    for start, end, weight in (
-        *(
-            (1, 2, 0.5),
-            (1, 8, 0.5),
-            (2, 1, 0.2),
-            (2, 3, 0.2),
-            (2, 8, 0.6),
-            (3, 2, 0.7),
-            (3, 0, 0.3),
-        ),
-        *((5, 1, 0.6), (5, 8, 0.4), (6, 5, 0.4), (6, 6, 0.6), (8, 4, 1.0)),
-    ):
-        weights[0, 0, start, end] = weight
-    weights[0, 1, :, 0] = 1.0
-    weights[0, 1, 1, [0, 3]] = [0.0, 1.0]
-    both = Input([("cls", -1, 0), *words, ("sep", -1, 0)], weights)
-    sentences = [
-        Sentence("s1", "d", first, {"text": "Ann saw Bob."}),
-        Sentence("s2", "d", second, {"text": "She left.", "speaker": "Bob"}),
-    ]
-    return Corpus(sentences, [both])
+@pytest.fixture(scope="module")
+def two_sentences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    yield from judged_bank(make_bank(tmp_path_factory.mktemp("two") / "bank.duckdb", TWO_SENTENCES))
 
 
 COUNTED: tuple[tuple[str, list[str]], ...] = (
@@ -123,6 +164,8 @@ COUNTED: tuple[tuple[str, list[str]], ...] = (
         ["A=saw B$=saw"],
     ),
     ("pattern { A [upos=PRON]; A =[1-1]=> * }", []),
+    ("pattern { A [upos=INTJ] }", ["A=Stop"]),
+    ("pattern { A [upos=INTJ] } without { A =[1-1 > 0.5]=> CLS }", []),
     ("pattern { A [upos=PROPN]; B [upos=PROPN] }", ["A=Ann B=Bob", "A=Bob B=Ann"]),
     ("pattern { A [upos=PRON] } pattern { B -> A }", ["A=She B=left"]),
     ("pattern { A ~ B }", []),
@@ -165,29 +208,21 @@ def _written(corpus: Corpus, request: str, within: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("request_", "expected"), COUNTED)
-def test_what_is_counted_by_hand(request_: str, expected: list[str], two_sentences: Corpus) -> None:
-    assert sorted(_written(two_sentences, request_, "sentence")) == sorted(expected)
-
-
-@pytest.mark.parametrize(("request_", "expected"), WITHIN_DOCUMENT)
-def test_what_is_counted_by_hand_within_a_document(
-    request_: str, expected: list[str], two_sentences: Corpus
+@pytest.mark.filterwarnings("ignore:No ")
+@pytest.mark.parametrize(
+    ("request_", "expected", "within"),
+    [
+        *((*row, "sentence") for row in COUNTED),
+        *((*row, "document") for row in WITHIN_DOCUMENT),
+    ],
+)
+def test_what_is_counted_by_hand(
+    request_: str, expected: list[str], within: str, two_sentences: Judged
 ) -> None:
-    assert sorted(_written(two_sentences, request_, "document")) == sorted(expected)
-
-
-def test_sentences_that_the_run_left_out(two_sentences: Corpus) -> None:
-    assert two_sentences.inputs is not None
-    both = two_sentences.inputs[0]
-    rest = [0, 5, 6, 7, 8]
-    positions = [both.positions[at] for at in rest]
-    corpus = Corpus(
-        two_sentences.sentences, [Input(positions, both.weights[:, :, rest][:, :, :, rest])]
-    )
-    request = "pattern { A [upos=VERB] } without { A =[1-1 > 0.5]=> CLS }"
-    assert [hit.sentence for hit in hits(request, corpus)] == ["s2"]
-    assert len(hits("pattern { A [upos=VERB] }", corpus)) == 2
+    """The matcher finds it, and so does the bank."""
+    _, corpus = two_sentences
+    assert sorted(_written(corpus, request_, within)) == sorted(expected)
+    check([request_], two_sentences, within)
 
 
 @pytest.fixture(scope="module")
