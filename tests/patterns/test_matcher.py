@@ -151,6 +151,8 @@ def two_sentences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
 COUNTED: tuple[tuple[str, list[str]], ...] = (
     ("pattern { V -[obj]-> O; O =[1-1]=> V }", ["O=Bob V=saw"]),
     ("pattern { A =[1-1]=> B }", ["A=Ann B=saw", "A=saw B=Ann", "A=Bob B=saw", "A=left B=She"]),
+    ("pattern { A =[1-2]=> B }", ["A=Ann B=Bob"]),
+    ("pattern { e: A =[*-2]=> B }", ["A=Ann B=Bob e=1-2"]),
     ("pattern { e: A =[*]=> B; B [upos=PROPN] }", ["A=saw B=Ann e=1-1", "A=Ann B=Bob e=1-2"]),
     ("pattern { A =[1-1 >= 0.5]=> SEP }", ["A=Ann", "A=saw"]),
     ("pattern { A =[1-1 > 0.5]=> SEP }", ["A=saw"]),
