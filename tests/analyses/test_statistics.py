@@ -129,6 +129,24 @@ def test_a_correction_is_that_of_the_largest_statistic(
     assert dict(told) == pytest.approx(corrected(differences, is_two_sided=is_two_sided))
 
 
+@pytest.mark.parametrize(
+    ("is_two_sided", "clusters", "p_value"),
+    [(False, 4, None), (False, 5, 1 / 32), (True, 5, None), (True, 6, 2 / 64)],
+)
+def test_a_p_value_needs_clusters_enough_to_be_small(
+    sample_bank: Path, is_two_sided: bool, clusters: int, p_value: float | None
+) -> None:
+    """In each of the clusters only a finds one of two cases."""
+    pairs = [[1, cluster, 2, 1, 0] for cluster in range(clusters)]
+    with open_bank(sample_bank) as bank:
+        rows = bank.sql(
+            "select p_value, p_corrected from paired_test(pairs := $pairs, family := [1],"
+            " is_two_sided := $both)",
+            {"pairs": pairs, "both": is_two_sided},
+        ).rows()
+    assert rows == [(p_value, p_value)]
+
+
 def test_the_size_of_a_difference(functions: duckdb.DuckDBPyConnection) -> None:
     """Cohen (1988), table 6.2.2: the angles of 0.40 and 0.60, and of 0 and 1."""
     ((h, most),) = functions.execute("select cohens_h(0.6, 0.4), cohens_h(1, 0)").fetchall()

@@ -245,3 +245,22 @@ def test_relations_of_sud_have_a_part_behind_an_at_sign(tmp_path: Path) -> None:
             assert bank.find("pattern { A -[deep=lcv]-> B }").height == 0
         relations = bank.sql("select without_subtype(deprel) from word order by id")
         assert [*relations.to_series()] == ["subj", "root", "comp", "subj", "root", "comp", "mod"]
+
+
+TWO_MENTIONS_OF_ONE_HEAD = """# newdoc id = d
+# sent_id = a
+1\tA\t_\tDET\t_\t_\t2\tdet\t_\tEntity=(e1-animal-2-new
+2\tdog\t_\tNOUN\t_\t_\t3\tnsubj\t_\tEntity=(e1-animal-1-new)e1)
+3\tsaw\t_\tVERB\t_\t_\t0\troot\t_\t_
+4\titself\t_\tPRON\t_\t_\t3\tobj\t_\tEntity=(e1-animal-1-giv)
+
+"""
+
+
+def test_words_that_corefer_by_several_mentions_are_one_hit(tmp_path: Path) -> None:
+    path = tmp_path / "nested.conllu"
+    path.write_text(TWO_MENTIONS_OF_ONE_HEAD, encoding="utf-8")
+    with open_bank(make_text_bank(tmp_path / "bank.duckdb", path)) as bank:
+        assert bank.sql("select head_word from mention")["head_word"].to_list() == [2, 2, 4]
+        hits = bank.find("pattern { A ~ B }", context=False)
+        assert hits.rows() == [("a", 2, 4), ("a", 4, 2)]

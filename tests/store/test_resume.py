@@ -13,8 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 import pytest
 from bank_rows import change_bank, query_bank
 from partial_runs import ingest_part
@@ -31,6 +34,11 @@ TEXT = ("corpus", "document", "sentence", "word", "mention", "model")
 OF_RUN = ("sequence", "position", "attention", "peak", "skipped")
 ALL_IN_ONE = pipeline.WEIGHTS_AT_ONCE
 Options = Callable[..., IngestOptions]
+TABLES_OF_A_WRITER = """
+create table run_part as
+select 1 as run, 0 as batches, 0 as unknown_words, 0 as joined_words, 0 as misspelled_words;
+create table bank as select 0 as changes;
+"""
 
 
 def _content(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -102,16 +110,29 @@ def test_an_error_rolls_its_transaction_back(options: IngestOptions) -> None:
     assert _count_whole_batches(options.bank) == 1
 
 
+def test_a_batch_that_cannot_be_written_whole_is_rolled_back(tmp_path: Path) -> None:
+    """With the batches of its transaction, also after an error that DuckDB knows nothing of."""
+    tally = Mock(add_losses=Mock(side_effect=[None, None, MemoryError]))
+    rows = {"sequence": pa.table({"id": [1]})}
+    with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
+        connection.execute(f"{TABLES_OF_A_WRITER} create table sequence (id bigint)")
+        with (
+            pytest.raises(MemoryError),
+            pipeline.Writer(connection, RunFacts(1, 1, "mean", None), tally) as writer,
+        ):
+            for batch in (1, 2, 3):
+                writer.add(BatchRows(batch, 1, rows, losses=np.zeros(1)))
+                if batch == 1:
+                    writer.commit()
+        assert connection.execute("select batches from run_part").fetchall() == [(1,)]
+        assert connection.execute("select count(*) from sequence").fetchall() == [(1,)]
+
+
 def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
     """Batches come 10 seconds after each other; the fourth is committed while nothing comes."""
     now = [0.0]
     with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
-        connection.execute(
-            "create table run_part as"
-            " select 1 as run, 0 as batches, 0 as unknown_words, 0 as joined_words,"
-            " 0 as misspelled_words"
-        )
-        connection.execute("create table bank as select 0 as changes")
+        connection.execute(TABLES_OF_A_WRITER)
         committed = []
 
         def look() -> None:
