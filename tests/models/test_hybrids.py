@@ -6,14 +6,13 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 import torch
 import transformers
-from click.testing import CliRunner
+from bank_rows import query_bank
+from command_line import Cli
 from new_banks import ingest_into
 
-from attnbank.cli.app import app
 from attnbank.ingest import merge_banks
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import describe, load
@@ -21,12 +20,7 @@ from attnbank.queries import open_bank
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError
 
-LAYERS = {
-    "qwen3-next": (2, 3),
-    "granite-hybrid": (2, 4),
-    "lfm2": (2, 3),
-    "jamba": (2,),
-}
+LAYERS = {"qwen3-next": (2, 3), "granite-hybrid": (2, 4), "lfm2": (2, 3), "jamba": (2,)}
 
 
 @pytest.mark.usual(3)
@@ -103,25 +97,19 @@ def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
         ("query head_error --head 3-1 --relation obj", "Its heads are 2-1 to 4-4"),
     ],
 )
-def test_a_layer_without_attention(bank: Path, call: str, told: str) -> None:
-    result = CliRunner().invoke(app, ["-b", str(bank), *shlex.split(call)])
-    assert result.exit_code
-    assert told in result.output
+def test_a_layer_without_attention(bank: Path, call: str, told: str, cli: Cli) -> None:
+    assert told in cli("-b", bank, *shlex.split(call), status=2).err
 
 
 @pytest.mark.slow
-def test_pictures_and_info(bank: Path, tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app, ["-b", str(bank), "info"]).output
+def test_pictures_and_info(bank: Path, tmp_path: Path, cli: Cli) -> None:
+    shown = cli("-b", bank, "info").out
     assert "2 layers with 4 heads each (2 of keys and values)" in shown
     assert "only layers 2, 4 of the model have attention" in shown
     for name in ("special_tokens", "figure_6"):
-        to = tmp_path / f"{name}.svg"
-        result = CliRunner().invoke(app, ["-b", str(bank), "plot", name, "-o", str(to)])
-        assert result.exit_code == 0, result.exception
-        assert to.stat().st_size
-    to = tmp_path / "heads.svg"
-    result = CliRunner().invoke(app, ["-b", str(bank), "show", "1", "--layer", "4", "-o", str(to)])
-    assert result.exit_code == 0, result.exception
+        cli("-b", bank, "plot", name, "-o", tmp_path / f"{name}.svg")
+        assert (tmp_path / f"{name}.svg").stat().st_size
+    cli("-b", bank, "show", "1", "--layer", "4", "-o", tmp_path / "heads.svg")
 
 
 @pytest.mark.slow
@@ -132,9 +120,7 @@ def test_merged_with_another_bank(
     corpus = str(sample / "press.conllu")
     ingest_into(other, corpus, tiny_model("granite-hybrid"), limit=3)
     merge_banks(tmp_path / "both.duckdb", [bank, other])
-    with duckdb.connect(tmp_path / "both.duckdb", read_only=True) as connection:
-        found = connection.execute("select layer_numbers, sinks from model").fetchall()
-        assert found == [([2, 4], False)]
-        layers = connection.execute("select distinct layer from attention order by 1").fetchall()
-        assert layers == [(2,), (4,)]
-        assert connection.execute("select distinct batching from run").fetchall() == [("padded",)]
+    both = tmp_path / "both.duckdb"
+    assert query_bank(both, "select layer_numbers, sinks from model") == [([2, 4], False)]
+    assert query_bank(both, "select distinct layer from attention order by 1") == [(2,), (4,)]
+    assert query_bank(both, "select distinct batching from run") == [("padded",)]

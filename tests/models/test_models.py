@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,10 @@ from attnbank.sql.errors import CallError
     "kind", ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "llama"]
 )
 def test_facts(tiny_model: Callable[[str], Path], kind: str) -> None:
-    model = load(str(tiny_model(kind)))
-    assert (model.facts.layers, model.facts.heads) == (3, 4)
-    assert model.facts.max_positions == 96
-    assert model.facts.random_seed is None
-    described = describe(str(tiny_model(kind)))
-    assert (described.layers, described.heads, described.max_positions) == (3, 4, 96)
+    facts, described = load(str(tiny_model(kind))).facts, describe(str(tiny_model(kind)))
+    assert facts.random_seed is None
+    for read in (facts, described):
+        assert (read.layers, read.heads, read.max_positions) == (3, 4, 96)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +41,10 @@ def test_the_heads_of_keys_and_values_are_those_of_its_matrices(
     tiny_model: Callable[[str], Path], kind: str, path: str
 ) -> None:
     model = load(str(tiny_model(kind)))
-    sizes = {name: each for name, each in model.module.named_modules() if name.endswith(path)}
+    keys = [module for name, module in model.module.named_modules() if name.endswith(path)]
     config = model.module.config
     size = getattr(config, "head_dim", None) or config.hidden_size // model.facts.heads
-    assert {each.out_features // size for each in sizes.values()} == {model.facts.kv_heads}
+    assert {module.out_features // size for module in keys} == {model.facts.kv_heads}
     assert (model.facts.kv_heads != model.facts.heads) == (kind != "bert")
 
 
@@ -70,11 +68,10 @@ def test_attention_is_returned_and_sums_to_one(tiny_model: Callable[[str], Path]
     model = load(str(tiny_model("bert")))
     ids = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-    found = model.attentions(ids, mask, torch.zeros_like(ids))
-    assert [tuple(each.shape) for each in found] == [(2, 4, 4, 4)] * 3
-    sums = torch.stack([each.sum(-1) for each in found])
-    assert float((sums - 1).abs().max()) <= 2 * bounds.row_sum(4)  # added in float32 here
-    assert all(not each[1, :, :3, 3].any() for each in found)  # none to the padding
+    maps = torch.stack(list(model.attentions(ids, mask, torch.zeros_like(ids))))
+    assert maps.shape == (3, 2, 4, 4, 4)
+    assert float((maps.sum(-1) - 1).abs().max()) <= 2 * bounds.row_sum(4)  # added in float32 here
+    assert not maps[:, 1, :, :3, 3].any()  # none to the padding
 
 
 def test_no_segments_for_a_model_that_would_take_them_for_tokens(
@@ -128,10 +125,7 @@ def test_a_checkpoint_without_a_pooler_is_the_same_at_every_load(
     _without(tiny_model(kind), tmp_path, "pooler")
     first, whole = load(str(tmp_path)), load(str(tiny_model(kind)))
     assert first.facts.sha256 == load(str(tmp_path)).facts.sha256 == whole.facts.sha256
-    asked = {"input_ids": torch.tensor([[5, 6, 7]]), "output_attentions": True}
-    with torch.inference_mode():
-        both = [model.module(**asked).attentions for model in (first, whole)]
-    assert all(torch.equal(one, other) for one, other in zip(*both, strict=True))
+    assert _same(_maps(first.module), _maps(whole.module))
 
 
 def test_a_checkpoint_that_lacks_what_attention_needs_is_refused(
@@ -152,36 +146,28 @@ def test_with_its_head_or_without_a_checkpoint_is_one_model(
     headed = load(folder, head="masked", random_seed=random_seed)
     bare = load(folder, random_seed=random_seed)
     assert headed.facts == bare.facts
-    asked = {"input_ids": torch.tensor([[5, 6, 7]]), "output_attentions": True}
-    with torch.inference_mode():
-        both = [model.module(**asked).attentions for model in (headed, bare)]
-    assert all(torch.equal(one, other) for one, other in zip(*both, strict=True))
-
-
-@pytest.mark.parametrize("head", [None, "masked"])
-@pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
-def test_a_checkpoint_with_more_layers_than_its_configuration_is_refused(
-    tmp_path: Path, tiny_masked_lm: Callable[[str], Path], kind: str, head: Any
-) -> None:
-    shutil.copytree(tiny_masked_lm(kind), tmp_path, dirs_exist_ok=True)
-    _configure(tmp_path, num_hidden_layers=2)
-    with pytest.raises(ModelError, match=r"has weights of layer 3 .* says that it has 2") as error:
-        load(str(tmp_path), head=head)
-    assert "config.json" in error.value.remedy
+    assert _same(_maps(headed.module), _maps(bare.module))
 
 
 @pytest.mark.parametrize(
-    ("kind", "layers"),
-    [("gpt2", "n_layer"), ("distilbert", "n_layers"), ("llama", "num_hidden_layers"),
-     ("t5", "num_layers")],
-)  # fmt: skip
-def test_whatever_its_layers_are_called(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, layers: str
+    ("kind", "layers", "head"),
+    [
+        *((kind, "num_hidden_layers", "masked") for kind in ("bert", "roberta", "electra")),
+        *((kind, "num_hidden_layers", None) for kind in ("bert", "deberta", "llama")),
+        ("gpt2", "n_layer", None),
+        ("distilbert", "n_layers", None),
+        ("t5", "num_layers", None),
+    ],
+)
+def test_a_checkpoint_with_more_layers_than_its_configuration_is_refused(
+    tmp_path: Path, request: pytest.FixtureRequest, kind: str, layers: str, head: Any
 ) -> None:
-    shutil.copytree(tiny_model(kind), tmp_path, dirs_exist_ok=True)
+    made = request.getfixturevalue("tiny_masked_lm" if head else "tiny_model")
+    shutil.copytree(made(kind), tmp_path, dirs_exist_ok=True)
     _configure(tmp_path, **{layers: 2})
-    with pytest.raises(ModelError, match=r"has weights of layer 3 .* says that it has 2"):
-        load(str(tmp_path))
+    with pytest.raises(ModelError, match=r"has weights of layer 3 .* says that it has 2") as error:
+        load(str(tmp_path), head=head)
+    assert "config.json" in error.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -266,6 +252,16 @@ def test_the_digest_of_a_tokenizer(tmp_path: Path, tiny_model: Callable[[str], P
     assert len(digests) == 3
 
 
+def _maps(module: Any) -> list[torch.Tensor]:
+    with torch.inference_mode():
+        return list(module(input_ids=torch.tensor([[5, 6, 7]]), output_attentions=True).attentions)
+
+
+def _same(maps: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    """Bit for bit."""
+    return all(torch.equal(one, other) for one, other in zip(maps, others, strict=True))
+
+
 def _with(folder: Path, new: Path, name: str) -> None:
     """A copy of a model whose checkpoint has one more weight."""
     shutil.copytree(folder, new, dirs_exist_ok=True)
@@ -321,13 +317,9 @@ def test_the_encoder_of_t5_alone(tmp_path: Path, tiny_model: Callable[[str], Pat
     assert len({model.facts.sha256 for model in models}) == 1
     assert (models[0].facts.layers, models[0].facts.heads) == (3, 4)
     assert describe(str(tmp_path)).layers == 3
-    asked = {"input_ids": torch.tensor([[5, 6, 7]]), "output_attentions": True}
     module = transformers.T5EncoderModel.from_pretrained(folder, attn_implementation="eager")
-    with torch.inference_mode():
-        expected = module.eval()(**asked).attentions
-        for model in models:
-            found = model.module(**asked).attentions
-            assert all(torch.equal(one, each) for one, each in zip(expected, found, strict=True))
+    for model in models:
+        assert _same(_maps(model.module), _maps(module.eval()))
 
 
 def test_a_model_without_attention_is_refused(
@@ -397,9 +389,9 @@ def test_layers_are_handed_over_one_at_a_time(tiny_model: Callable[[str], Path],
 
     model.stream_attentions(ids, mask, torch.zeros_like(ids), take)
     assert len(copies) == len(together) == 3
-    assert all(torch.equal(one, other) for one, other in zip(copies, together, strict=True))
+    assert _same(copies, together)
     again = model.attentions(ids, mask, torch.zeros_like(ids))  # no hook is left
-    assert all(torch.equal(one, other) for one, other in zip(again, together, strict=True))
+    assert _same(again, together)
 
 
 def test_maps_that_are_changed_on_their_way_are_all_computed_first(
@@ -423,4 +415,4 @@ def test_maps_that_are_changed_on_their_way_are_all_computed_first(
     copies: list[torch.Tensor] = []
     model.stream_attentions(ids, torch.ones_like(ids), torch.zeros_like(ids), copies.append)
     together = model.attentions(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    assert all(torch.equal(one, other) for one, other in zip(copies, together, strict=True))
+    assert _same(copies, together)

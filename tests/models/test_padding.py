@@ -7,18 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 import torch
+from bank_rows import change_bank, query_bank
 from click.testing import CliRunner
 from new_banks import ingest_into
 
 from attnbank.cli.app import app
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models import families, loading
 from attnbank.ingest.models.attention_behaviour import detect_behaviour
 from attnbank.ingest.models.loading import load
+from attnbank.ingest.options import Report
 
 
 @pytest.mark.usual("convbert-equal")
@@ -33,18 +33,17 @@ def test_maps_are_those_of_each_input_alone(
         bank = tmp_path / f"{name}.duckdb"
         corpus = str(sample / "stories.conllu")
         report = ingest_into(bank, corpus, tiny_model(kind), batch_tokens=tokens)
-        with duckdb.connect(bank, read_only=True) as connection:
-            weights = connection.execute(
-                "select flatten(list(weights order by s.sentence, layer, head, from_position))"
-                " from attention inner join sequence as s on s.id = attention.sequence"
-            ).fetchall()[0][0]
-            peaks = connection.execute(
-                "select s.sentence, layer, head, position, most_attended, most_attending"
-                " from peak inner join sequence as s on s.id = peak.sequence order by all"
-            ).fetchall()
-            batched = connection.execute(
-                "select batching, batches from run inner join run_part on run_part.run = run.id"
-            ).fetchall()[0]
+        ((weights,),) = query_bank(
+            bank,
+            "select flatten(list(weights order by s.sentence, layer, head, from_position))"
+            " from attention inner join sequence as s on s.id = attention.sequence",
+        )
+        peaks = query_bank(
+            bank,
+            "select s.sentence, layer, head, position, most_attended, most_attending"
+            " from peak inner join sequence as s on s.id = peak.sequence order by all",
+        )
+        (batched,) = query_bank(bank, "select batching, batches from run, run_part")
         found.append((np.array(weights), peaks, batched, report))
     (together, peaks, batched, report), (alone, others, _, _) = found
     assert batched[0] == batching
@@ -110,15 +109,13 @@ def test_a_run_that_was_padded_is_another(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     """An older version padded whatever it was given, and said nothing of it in the bank."""
-    options = IngestOptions(
-        (str(sample / "stories.conllu"),),
-        tmp_path / "b.duckdb",
-        str(tiny_model("convbert")),
-        limit=3,
-    )
-    first = ingest(options)
-    assert ingest(options).state == "unchanged"
-    with duckdb.connect(options.bank) as connection:
-        connection.execute("update run set batching = null")
-    again = ingest(options)
+    bank = tmp_path / "b.duckdb"
+
+    def ingested() -> Report:
+        return ingest_into(bank, sample / "stories.conllu", tiny_model("convbert"), limit=3)
+
+    first = ingested()
+    assert ingested().state == "unchanged"
+    change_bank(bank, "update run set batching = null")
+    again = ingested()
     assert (again.state, again.run) == ("new", f"{first.run}-2")

@@ -8,17 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import new_banks
 import oracle_reference as slow
 import pytest
 import tokenizers
 import transformers
+from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
 from new_banks import ingest_into
 
-from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
 from attnbank.cli.output import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -44,10 +43,7 @@ def _corpus(path: Path, sentences: int = 40) -> Path:
 
 def _slow_count(bank: Path, unknown: str) -> int:
     """Words with the unknown piece, from every position of the bank."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select word, pieces from position where word is not null"
-        ).fetchall()
+    rows = query_bank(bank, "select word, pieces from position where word is not null")
     return len({word for word, pieces in rows if unknown in pieces})
 
 
@@ -94,12 +90,8 @@ def test_a_resumed_run_ends_with_the_same_count(
 ) -> None:
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
     corpus = _corpus(tmp_path / "snow.conllu")
-    options = IngestOptions(
-        (str(corpus),),
-        new_banks.put(tmp_path / "b.duckdb"),
-        str(tiny_model("bert")),
-        batch_tokens=64,
-    )
+    bank = new_banks.put(tmp_path / "b.duckdb")
+    options = IngestOptions((str(corpus),), bank, str(tiny_model("bert")), batch_tokens=64)
     whole = ingest(replace(options, bank=new_banks.put(tmp_path / "whole.duckdb")))
     assert whole.batches > 4
 
@@ -147,11 +139,8 @@ def test_unknown_pieces_of_unigram_are_the_unknown_token() -> None:
     assert [each.text for each in inside if each.word] == ["0", "▁", "<unk>"]
     (whole,) = own.pieces_in_text([(words, after)], [own.split_rules.start])
     assert "☃" not in "".join(each.text for each in whole.pieces)
-    assert (
-        [each.id for each in whole.pieces].count(0)
-        == 2
-        == sum(each.text == "<unk>" for each in whole.pieces)
-    )
+    unknown = [piece.text for piece in whole.pieces if piece.id == 0]
+    assert unknown == ["<unk>", "<unk>"]
 
 
 @pytest.mark.slow
@@ -167,18 +156,14 @@ def test_byte_level_tokenizers_know_every_word(
 
 @pytest.mark.slow
 def test_ingest_and_info_tell_and_warn(
-    tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
     command = ["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("bert"))]
     told = "9 of 18 words (50.0 %) contain a piece that the tokenizer does not know"
-    assert run_command_line([*command, "--dry-run"]) == 0
-    dry = capsys.readouterr().out
-    assert run_command_line(command) == 0
-    report = capsys.readouterr().err
-    assert run_command_line(["-b", bank, "info"]) == 0
-    for text in (dry, report, capsys.readouterr().out):
+    dry, report = cli(*command, "--dry-run").out, cli(*command).err
+    for text in (dry, report, cli("-b", bank, "info").out):
         assert told in text and "warning: the model reads the unknown token" in text
 
 
@@ -231,15 +216,15 @@ def test_another_tokenizer_of_the_same_weights_is_another_model(
     path.write_text(path.read_text(encoding="utf-8").replace('"##ing"', '"##ing-not"'), "utf-8")
     second = ingest_into(bank, corpus, folder)
     assert (second.state, second.run != first.run) == ("new", True)
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        models = connection.execute("select sha256, tokenizer_sha256 from model").fetchall()
-        pieces = connection.execute(
-            "select run, count(*) from position inner join sequence on sequence.id ="
-            " position.sequence where list_contains(pieces, '##ing') group by run"
-        ).fetchall()
-    assert len(models) == 2 and len({one for one, _ in models}) == 1
-    assert len({one for _, one in models}) == 2
-    assert [one for one, _ in pieces] == [1]
+    models = query_bank(bank, "select sha256, tokenizer_sha256 from model")
+    runs = query_bank(
+        bank,
+        "select distinct run from position inner join sequence on sequence.id = sequence"
+        " where list_contains(pieces, '##ing')",
+    )
+    assert len({weights for weights, _ in models}) == 1
+    assert len({tokenizer for _, tokenizer in models}) == 2
+    assert runs == [(1,)]
 
 
 @pytest.mark.slow
@@ -249,11 +234,8 @@ def test_rows_of_before_tokenizers_had_digests_are_not_taken_for_new_ones(
     bank = new_banks.put(tmp_path / "b.duckdb")
     options = IngestOptions((str(sample / "press.conllu"),), bank, str(tiny_model("bert")))
     ingest(options)
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("update model set tokenizer_sha256 = null")
-        connection.execute("update run set reading = null")
+    change_bank(bank, "update model set tokenizer_sha256 = null", "update run set reading = null")
     assert ingest(options).state == "new"
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("update run set reading = null")
+    change_bank(bank, "update run set reading = null")
     assert ingest(options).state == "new"
     assert ingest(options).state == "unchanged"
