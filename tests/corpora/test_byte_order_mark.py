@@ -26,22 +26,6 @@ TEXTS = {
 }
 
 
-def _items(path: Path | str, name: str, spacy: str | None) -> list[Sentence | Problem]:
-    format = "lines" if name == "lines" else None
-    sources = find_sources([str(path)], format, spacy)
-    assert sources[0].format == name.split()[0]
-    return list(read_corpus(sources, spacy=spacy))
-
-
-def _without_place(items: list[Sentence | Problem]) -> list[Sentence]:
-    found = []
-    for each in items:
-        assert isinstance(each, Sentence), each
-        document = each.document and replace(each.document, file="")
-        found.append(replace(each, document=document, line=0))
-    return found
-
-
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("before", [b"", b"\n", b"\r\n\r\n"], ids=["alone", "line", "lines"])
 def test_a_mark_is_no_part_of_the_text(
@@ -49,18 +33,12 @@ def test_a_mark_is_no_part_of_the_text(
 ) -> None:
     spacy = str(request.getfixturevalue("tiny_pipeline")) if name == "text" else None
     content = TEXTS[name].encode()
-    found = []
-    for folder, data in (
-        ("plain", content),
-        ("marked", BOM + before + content),
-        ("packed", gzip.compress(BOM + before + content, mtime=0)),
-    ):
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "corpus"
-        path.write_bytes(data)
-        found.append(_without_place(_items(path, name, spacy)))
-    assert found[0] and "\ufeff" not in "".join(w.form for s in found[1] for w in s.words)
-    assert found[1] == found[0] == found[2]
+    plain, marked, packed = (
+        _sentences(tmp_path, data, name, spacy)
+        for data in (content, BOM + before + content, gzip.compress(BOM + before + content))
+    )
+    assert plain and "\ufeff" not in "".join(word.form for s in marked for word in s.words)
+    assert marked == plain == packed
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -68,23 +46,22 @@ def test_a_mark_in_a_word_is_left_out_and_told(
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     spacy = str(request.getfixturevalue("tiny_pipeline")) if name == "text" else None
-    marked_text = TEXTS[name].replace("fell", "f\ufeffell")
-    for folder, text in (("plain", TEXTS[name]), ("marked", marked_text)):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "corpus").write_text(text, encoding="utf-8")
-    plain = _without_place(_items(tmp_path / "plain" / "corpus", name, spacy))
-    marked = _without_place(_items(tmp_path / "marked" / "corpus", name, spacy))
-    assert [each.id for sentence in marked for each in sentence.departures] == ["mark-in-word"]
-    assert [replace(each, departures=()) for each in marked] == plain
+    text = TEXTS[name]
+    plain, marked = (
+        _sentences(tmp_path, data.encode(), name, spacy)
+        for data in (text, text.replace("fell", "f\ufeffell"))
+    )
+    departures = [departure.id for sentence in marked for departure in sentence.departures]
+    assert departures == ["mark-in-word"]
+    assert [replace(sentence, departures=()) for sentence in marked] == plain
 
 
 def test_every_file_of_a_corpus_may_have_one(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.conllu").write_bytes(BOM + TEXTS["conllu"].encode())
-    sentences = _without_place(list(read_corpus(find_sources([str(tmp_path)]))))
-    assert [each.document.name for each in sentences if each.document] == [
-        "d", f"d ({tmp_path / 'b.conllu'})"
-    ]  # fmt: skip
+    items = read_corpus(find_sources([str(tmp_path)]))
+    starts = [item.document for item in items if isinstance(item, Sentence) and item.document]
+    assert [start.name for start in starts] == ["d", f"d ({tmp_path / 'b.conllu'})"]
 
 
 def test_standard_input_may_have_one() -> None:
@@ -93,3 +70,14 @@ def test_standard_input_may_have_one() -> None:
     assert sources[0].format == "relations"
     first = next(iter(read_corpus(sources)))
     assert isinstance(first, Sentence) and first.words[0].form == "Rain"
+
+
+def _sentences(folder: Path, data: bytes, name: str, spacy: str | None) -> list[Sentence]:
+    """The sentences of a file, without the lines where they stand."""
+    (folder / "corpus").write_bytes(data)
+    format = "lines" if name == "lines" else None
+    sources = find_sources([str(folder / "corpus")], format, spacy)
+    assert sources[0].format == name.split()[0]
+    items = list(read_corpus(sources, spacy=spacy))
+    assert not [str(item) for item in items if isinstance(item, Problem)]
+    return [replace(item, line=0) for item in items if isinstance(item, Sentence)]

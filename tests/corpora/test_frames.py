@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import real_text
+from corpus_text import facts
 
 from attnbank.ingest import IngestOptions, add_text, ingest
 from attnbank.ingest.corpora.document import CorpusError, Sentence
@@ -38,18 +39,18 @@ def _add(corpus: Any, path: Path, **more: Any) -> Path:
     return path
 
 
-def _ask(bank: Path, statement: str) -> pl.DataFrame:
+def _sql(bank: Path, statement: str) -> pl.DataFrame:
     with open_bank(bank) as opened:
         return opened.sql(statement)
 
 
 def test_paths_may_be_text_or_paths_and_a_corpus_alone(sample: Path, tmp_path: Path) -> None:
     stories = sample / "stories.conllu"
-    frame = _ask(_add(str(stories), tmp_path / "files.duckdb"), WORDS)
+    frame = _sql(_add(str(stories), tmp_path / "files.duckdb"), WORDS)
     for at, corpora in enumerate([str(stories), stories, (stories,), (frame,)]):
         bank = tmp_path / f"{at}.duckdb"
         assert add_text(IngestOptions(corpora, str(bank), name="stories")) == "stories"  # type: ignore[arg-type]
-        assert _ask(bank, "select form from word order by id").equals(frame.select("form"))
+        assert _sql(bank, "select form from word order by id").equals(frame.select("form"))
 
 
 @pytest.mark.parametrize("name", ["gum-dev", "fr-dev", "he-dev"])
@@ -59,37 +60,37 @@ def test_a_treebank_as_a_frame_gives_the_same_tables(name: str, tmp_path: Path) 
     if folder is None:
         pytest.skip("the real text is not here: make corpora")
     bank = _add(str(folder / f"{name}.conllu"), tmp_path / "files.duckdb")
-    frame = _ask(bank, WORDS)
+    frame = _sql(bank, WORDS)
     other = _add(frame, tmp_path / "frames.duckdb", name=name)
     for table, columns in TABLES.items():
         statement = f"select {columns} from {table} order by all"
-        wanted = _ask(bank, statement)
+        wanted = _sql(bank, statement)
         assert wanted.height or name != "gum-dev"
-        assert wanted.equals(_ask(other, statement)), table
+        assert wanted.equals(_sql(other, statement)), table
     # What the columns do not hold is rebuilt, or absent: the text, from the words.
     spelled = "select replace(text, ' ', '') as text from sentence order by id"
-    texts, again = _ask(bank, spelled)["text"], _ask(other, spelled)["text"]
+    texts, again = _sql(bank, spelled)["text"], _sql(other, spelled)["text"]
     assert sum(map(eq, texts, again)) > 0.99 * len(texts)
     facts = "select format, language from corpus"
-    assert _ask(bank, facts).equals(_ask(other, facts))
+    assert _sql(bank, facts).equals(_sql(other, facts))
 
 
 def _sample(sample: Path, tmp_path: Path) -> pl.DataFrame:
-    return _ask(_add(str(sample / "stories.conllu"), tmp_path / "sample.duckdb"), WORDS)
+    return _sql(_add(str(sample / "stories.conllu"), tmp_path / "sample.duckdb"), WORDS)
 
 
 @pytest.mark.slow
 def test_every_kind_of_frame_is_the_same_corpus(sample: Path, tmp_path: Path) -> None:
     frame = _sample(sample, tmp_path)
-    kinds = {"polars": frame, "arrow": frame.to_arrow(),
-             "batches": pa.RecordBatchReader.from_batches(
-                 frame.to_arrow().schema, frame.to_arrow().to_batches(max_chunksize=7)),
-             "floats": frame.with_columns(pl.col("head_index").cast(pl.Float64))}  # fmt: skip
-    digests = {
-        kind: _ask(_add(each, tmp_path / f"{kind}.duckdb", name="stories"), "from corpus")
-        for kind, each in kinds.items()
-    }
-    assert all(each.equals(digests["polars"]) for each in digests.values())
+    table = frame.to_arrow()
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=7))
+    floats = frame.with_columns(pl.col("head_index").cast(pl.Float64))
+    kinds = {"polars": frame, "arrow": table, "batches": batches, "floats": floats}
+    corpora = [
+        _sql(_add(corpus, tmp_path / f"{kind}.duckdb", name="stories"), "from corpus")
+        for kind, corpus in kinds.items()
+    ]
+    assert all(corpus.equals(corpora[0]) for corpus in corpora)
     changed = frame.with_columns(pl.col("form").replace(frame["form"][3], "other"))
     with pytest.raises(CallError, match="its content differs"):
         _add(changed, tmp_path / "polars.duckdb", name="stories")
@@ -100,23 +101,25 @@ def test_pandas(sample: Path, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = _sample(sample, tmp_path)
     own = pandas.DataFrame(frame.to_dict(as_series=False))
-    banks = [
-        _add(each, tmp_path / f"{n}.duckdb", name="stories") for n, each in enumerate([frame, own])
-    ]
-    assert _ask(banks[0], "from word").equals(_ask(banks[1], "from word"))
-    assert _ask(banks[0], "from corpus").equals(_ask(banks[1], "from corpus"))
+    one = _add(frame, tmp_path / "one.duckdb", name="stories")
+    other = _add(own, tmp_path / "other.duckdb", name="stories")
+    for table in ("word", "corpus"):
+        assert _sql(one, f"from {table}").equals(_sql(other, f"from {table}"))
 
 
 @pytest.mark.slow
 def test_an_ingest_of_a_frame(
     sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    path, model = str(sample / "stories.conllu"), str(tiny_model("bert"))
-    banks = tmp_path / "one.duckdb", tmp_path / "two.duckdb"
-    ingest(IngestOptions((path,), banks[0], model=model))
-    ingest(IngestOptions((_sample(sample, tmp_path),), banks[1], model=model, name="stories"))
-    one, two = (_ask(each, "from attention order by all") for each in banks)
-    assert one.height and one.equals(two)
+    rows = []
+    for name, corpus in (
+        ("files", sample / "stories.conllu"),
+        ("frame", _sample(sample, tmp_path)),
+    ):
+        bank = tmp_path / f"{name}.duckdb"
+        ingest(IngestOptions((corpus,), bank, str(tiny_model("bert")), name="stories"))
+        rows.append(_sql(bank, "from attention order by all"))
+    assert rows[0].height and rows[0].equals(rows[1])
 
 
 SMALL = pl.DataFrame(
@@ -134,12 +137,12 @@ SMALL = pl.DataFrame(
 @pytest.mark.slow
 def test_the_least_that_a_frame_has(tmp_path: Path) -> None:
     bank = _add(SMALL, tmp_path / "small.duckdb", name="small")
-    assert _ask(bank, "select text from sentence order by id")["text"].to_list() == [
+    assert _sql(bank, "select text from sentence order by id")["text"].to_list() == [
         "Rain fell.", "It stopped",
     ]  # fmt: skip
-    assert _ask(bank, "select name from document")["name"].to_list() == ["small"]
+    assert _sql(bank, "select name from document")["name"].to_list() == ["small"]
     bare = _add(SMALL.select("sentence", "form"), tmp_path / "bare.duckdb", name="bare")
-    assert _ask(bare, "select count(head_index) as n from word")["n"].to_list() == [0]
+    assert _sql(bare, "select count(head_index) as n from word")["n"].to_list() == [0]
 
 
 def test_a_word_without_a_head_is_told_by_row() -> None:
@@ -147,7 +150,7 @@ def test_a_word_without_a_head_is_told_by_row() -> None:
     first, _ = read_corpus(find_sources([frame], name="small"))
     assert isinstance(first, Sentence)
     assert [word.head_index for word in first.words] == [2, 0, None]
-    assert [(each.id, each.line) for each in first.departures] == [("missing-head", 3)]
+    assert facts(first.departures) == [("missing-head", "'.' has no head", 3)]
 
 
 @pytest.mark.usual(4)
@@ -172,7 +175,7 @@ def test_faults_are_told_by_row(column: str, values: list[Any], fault: str, tmp_
     assert str(problem).startswith(fault)
     assert not (tmp_path / "bad.duckdb").exists()
     bank = _add(frame, tmp_path / "bad.duckdb", name="small", skip_bad=True)
-    (place,) = _ask(bank, "select place from skipped")["place"]
+    (place,) = _sql(bank, "select place from skipped")["place"]
     assert fault.startswith(f"{place}:")
 
 

@@ -8,10 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from corpus_text import Items, read_items, read_sentences
 from pipelines import other_pipeline
 
 from attnbank.ingest import IngestOptions, add_text
-from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.document import Problem, Sentence
 from attnbank.ingest.corpora.formats import text as plain
 from attnbank.ingest.corpora.formats.text import read_text
 from attnbank.ingest.corpora.sources import find_sources
@@ -20,19 +21,15 @@ from attnbank.sql.errors import CallError
 TEXT = "The dogs\nbarked . Rain fell .\n\n\nIt stopped .\n"
 
 
-def items(text: str, spacy: Path | str) -> list[Sentence | Problem]:
-    return list(read_text(text.encode().splitlines(keepends=True), "file", str(spacy)))
+def items(text: str, spacy: Path | str) -> Items:
+    return read_items(text, read_text, "file", str(spacy))
 
 
 def test_sentences_paragraphs_and_trees(tiny_pipeline: Path) -> None:
-    read = [item for item in items(TEXT, tiny_pipeline) if isinstance(item, Sentence)]
-    assert [sentence.text for sentence in read] == [
-        "The dogs barked .",
-        "Rain fell .",
-        "It stopped .",
-    ]
-    assert [sentence.paragraph for sentence in read] == [1, 1, 2]
-    assert [sentence.line for sentence in read] == [1, 2, 5]
+    read = read_sentences(TEXT, read_text, "file", str(tiny_pipeline))
+    assert [(sentence.text, sentence.paragraph, sentence.line) for sentence in read] == [
+        ("The dogs barked .", 1, 1), ("Rain fell .", 1, 2), ("It stopped .", 2, 5)
+    ]  # fmt: skip
     assert [s.document.name if s.document else None for s in read] == ["file", None, None]
     assert [(w.form, w.xpos, w.head_index, w.deprel) for w in read[0].words] == [
         ("The", "DET", 2, "det"),
@@ -78,35 +75,29 @@ def test_the_identity_of_a_pipeline(tiny_pipeline: Path, tmp_path: Path) -> None
 def test_a_pipeline_that_changes_in_place_is_read_anew(tiny_pipeline: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pipeline"
     shutil.copytree(tiny_pipeline, folder)
-    before = plain.pipeline_identity(str(folder))
-    words = [word.lemma for each in items(TEXT, str(folder)) for word in _words(each)]
+
+    def lemmas() -> list[str | None]:
+        read = read_sentences(TEXT, read_text, "file", str(folder))
+        return [word.lemma for sentence in read for word in sentence.words]
+
+    before, words = plain.pipeline_identity(str(folder)), lemmas()
     other_pipeline(folder, folder)
     after = plain.pipeline_identity(str(folder))
     assert after[0] == before[0] and after[1] != before[1]
-    assert [word.lemma for each in items(TEXT, str(folder)) for word in _words(each)] != words
-
-
-def _words(item: Sentence | Problem) -> tuple[Word, ...]:
-    assert isinstance(item, Sentence)
-    return item.words
+    assert lemmas() != words
 
 
 def test_a_pipeline_without_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package may make its pipeline in Python: then the pipeline itself is digested."""
     pytest.importorskip("spacy")
-    package = tmp_path / "handmade"
-    package.mkdir()
-    (package / "__init__.py").write_text(
+    code = (
         "import spacy\n"
         "def load(**overrides):\n"
         "    pipeline = spacy.blank('en')\n"
         "    pipeline.add_pipe('sentencizer', config={'punct_chars': ['.']})\n"
         "    return pipeline\n"
     )
-    info = tmp_path / "handmade-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: handmade\nVersion: 1.0\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    _install(tmp_path, "handmade", code, monkeypatch)
     first, second = (plain.pipeline_identity("handmade") for _ in range(2))
     assert first == second and len(first[1]) == 64
 
@@ -170,15 +161,19 @@ def test_a_pipeline_sees_each_text_once(
     """However often the bank is written to: it annotates what the bank does not have."""
     pytest.importorskip("spacy")
     log, path = tmp_path / "log", tmp_path / "file.txt"
-    (tmp_path / "counting.py").write_text(
-        COUNTING.format(log=str(log), pipeline=str(tiny_pipeline))
-    )
-    info = tmp_path / "counting-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    code = COUNTING.format(log=str(log), pipeline=str(tiny_pipeline))
+    _install(tmp_path, "counting", code, monkeypatch)
     path.write_text(TEXT, encoding="utf-8")
     options = IngestOptions((str(path),), tmp_path / "bank.duckdb", "none", spacy="counting")
     for _ in range(2):
         add_text(options)
     assert "".join(log.read_text("utf-8").split()) == "".join(TEXT.split())
+
+
+def _install(folder: Path, name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a package of a pipeline, as pip would install it."""
+    (folder / f"{name}.py").write_text(code)
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(folder))

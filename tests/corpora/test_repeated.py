@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import transformers
+from bank_rows import query_bank
 from click.testing import CliRunner
 
 from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.merge.merging import merge_banks
 from attnbank.queries import open_bank
-from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError, QueryError
 
 TINY: dict[str, Any] = {"repeat": 6, "limit": 4, "seed": 0}
@@ -34,15 +34,15 @@ def test_the_model_reads_what_was_drawn(
     report = ingest(_options(bank, model, unit=unit))
     assert report.corpus == "repeat-6"
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    with open_to_read(bank) as connection:
-        rows = connection.execute(
-            "select document.name, document.metadata['tokens'], sequence.tokens,"
-            " list(position.pieces order by position.position)"
-            "  filter (where position.kind in ('word', 'token', 'first'))"
-            " from sequence inner join position on position.sequence = sequence.id"
-            " inner join document on document.id = sequence.document"
-            " group by all order by document.name"
-        ).fetchall()
+    rows = query_bank(
+        bank,
+        "select document.name, document.metadata['tokens'], sequence.tokens,"
+        " list(position.pieces order by position.position)"
+        "  filter (where position.kind in ('word', 'token', 'first'))"
+        " from sequence inner join position on position.sequence = sequence.id"
+        " inner join document on document.id = sequence.document"
+        " group by all order by document.name",
+    )
     assert [row[0] for row in rows] == [f"repeat-6-{number}" for number in range(1, 5)]
     special = set(tokenizer.all_special_ids)
     for _, told, tokens, pieces in rows:
@@ -63,9 +63,8 @@ def test_a_larger_corpus_begins_with_a_smaller_and_a_seed_draws_another(
         bank = tmp_path / f"{limit}-{seed}.duckdb"
         report = ingest(_options(bank, tiny_model("gpt2"), limit=limit, seed=seed))
         assert report.corpus == ("repeat-6-seed1" if seed else "repeat-6")
-        with open_to_read(bank) as connection:
-            text = "select metadata['tokens'] from document order by index"
-            drawn[limit, seed] = connection.execute(text).fetchall()
+        text = "select metadata['tokens'] from document order by index"
+        drawn[limit, seed] = query_bank(bank, text)
     assert drawn[4, 0] == drawn[6, 0][:4]
     assert not set(drawn[4, 0]) & set(drawn[4, 1])
 
@@ -93,12 +92,10 @@ def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Pat
     assert (control.corpus, control.state) == ("repeat-6", "new")
     whole = tmp_path / "whole.duckdb"
     ingest(_options(whole, model, batch_tokens=32))
-    with open_to_read(bank) as one, open_to_read(whole) as other:
-        for table in ("word", "document", "position", "attention"):
-            rows = f"from {table} order by all"
-            if table in ("position", "attention"):
-                rows = f"from {table} where sequence <= 4 order by all"
-            assert one.execute(rows).fetchall() == other.execute(rows).fetchall()
+    of_first = "where sequence <= 4"
+    for table in ("word", "document", f"position {of_first}", f"attention {of_first}"):
+        rows = f"from {table} order by all"
+        assert query_bank(bank, rows) == query_bank(whole, rows)
     with open_bank(bank) as opened:
         with pytest.raises(QueryError, match="by default") as told:
             opened.query("induction_head")
@@ -114,21 +111,16 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
         ingest(_options(parts[-1], model, shard=shard))
     merge_banks(tmp_path / "merged.duckdb", parts)
     ingest(_options(tmp_path / "whole.duckdb", model))
-    found = []
-    for name in ("merged", "whole"):
-        with open_to_read(tmp_path / f"{name}.duckdb") as connection:
-            found.append(
-                connection.execute(
-                    "select document.index, document.metadata, list(word.form order by word.index)"
-                    " from word inner join sentence on sentence.id = word.sentence"
-                    " inner join document on document.id = sentence.document"
-                    " group by all order by 1"
-                ).fetchall()
-            )
-            ((digest, shard),) = connection.execute("select sha256, shard from corpus").fetchall()
-            assert shard is None
-            found[-1].append(digest)
-    assert found[0] == found[1]
+    texts = (
+        "select document.index, document.metadata, list(word.form order by word.index) from word"
+        " inner join sentence on sentence.id = word.sentence"
+        " inner join document on document.id = sentence.document group by all order by 1"
+    )
+    for statement in (texts, "select sha256, shard from corpus where shard is null"):
+        merged, whole = (
+            query_bank(tmp_path / f"{name}.duckdb", statement) for name in ("merged", "whole")
+        )
+        assert merged == whole and whole
 
 
 @pytest.mark.parametrize(

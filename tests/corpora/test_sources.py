@@ -32,7 +32,7 @@ def put(path: Path, text: str) -> str:
 def starts(sources: list[CorpusFile], **options: Any) -> list[DocumentStart]:
     items = list(read_corpus(sources, **options))
     assert [str(item) for item in items if isinstance(item, Problem)] == []
-    return [i.document for i in items if isinstance(i, Sentence) and i.document is not None]
+    return [item.document for item in items if isinstance(item, Sentence) and item.document]
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,11 @@ def test_formats_are_told_by_content(text: str, format: str | None) -> None:
     assert recognise(text.encode()) == format
 
 
-def test_a_docbin_is_told_by_content() -> None:
-    spacy_tokens = pytest.importorskip("spacy.tokens")
-    assert recognise(spacy_tokens.DocBin().to_bytes()) == "docbin"
-
-
-def test_other_bytes_are_told_by_none() -> None:
+def test_binary_formats_are_told_by_content() -> None:
     assert recognise("Rain fell.\n".encode("utf-16") * 100) is None
     assert recognise(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10) is None
+    spacy_tokens = pytest.importorskip("spacy.tokens")
+    assert recognise(spacy_tokens.DocBin().to_bytes()) == "docbin"
 
 
 def test_a_file(tmp_path: Path) -> None:
@@ -170,7 +167,7 @@ def test_formats_of_a_folder_are_never_mixed_unasked(tmp_path: Path) -> None:
         chosen = find_sources([str(tmp_path)], format)
         assert {(each.path.name, each.format) for each in chosen} == {(n, format) for n in names}
     named = find_sources([str(tmp_path / "b.conllu"), str(tmp_path / "a" / "y.gold_conll")])
-    assert [each.format for each in named] == ["conllu", "conll2012"]
+    assert [source.format for source in named] == ["conllu", "conll2012"]
 
 
 UNREAD = {
@@ -270,12 +267,13 @@ def test_a_format_can_be_given(tmp_path: Path) -> None:
 
 def test_what_cannot_be_found(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CallError, match="does not exist"):
-        find_sources([str(tmp_path / "nothing.conllu")])
-    with pytest.raises(CallError, match="no corpus file"):
-        find_sources([str(tmp_path / "empty")])
-    with pytest.raises(CallError, match="No corpus"):
-        find_sources([])
+    for paths, fact in (
+        ([str(tmp_path / "nothing.conllu")], "does not exist"),
+        ([str(tmp_path / "empty")], "no corpus file"),
+        ([], "No corpus"),
+    ):
+        with pytest.raises(CallError, match=fact):
+            find_sources(paths)
     put(tmp_path / "image", "\x00\x01\x02" * 500)
     with pytest.raises(CorpusError, match="cannot recognise"):
         find_sources([str(tmp_path / "image")])
