@@ -278,8 +278,8 @@ def test_every_option_of_an_ingest_can_be_given() -> None:
     from attnbank.cli.commands.ingest import ingest
     from attnbank.ingest.options import IngestOptions
 
-    options = {each.name for each in ingest.params}
-    assert {each.name for each in fields(IngestOptions)} - {"bank"} <= options
+    options = {param.name for param in ingest.params}
+    assert {field.name for field in fields(IngestOptions)} - {"bank"} <= options
 
 
 def test_the_demo_prints_table_1_and_what_to_type_next(

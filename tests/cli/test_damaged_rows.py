@@ -25,9 +25,9 @@ def damaged(full_bank: Path, tmp_path: Path) -> Path:
 
 
 def test_show_tells_it(damaged: Path, cli: Cli) -> None:
-    told = cli("-b", damaged, "show", "1", "--head", "1-1", status=1).err
-    assert f"Error: The bank {damaged} {TOLD}\nUse an intact copy" in told
-    assert told.count("\n") == 2 and "bug" not in told
+    printed = cli("-b", damaged, "show", "1", "--head", "1-1", status=1).err
+    assert f"Error: The bank {damaged} {TOLD}\nUse an intact copy" in printed
+    assert printed.count("\n") == 2 and "bug" not in printed
 
 
 def test_any_error_is_looked_into(damaged: Path, full_bank: Path) -> None:

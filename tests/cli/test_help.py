@@ -57,7 +57,7 @@ def commands(
             yield from commands(inner, f"{path} {name}")
 
 
-EVERY = [pytest.param(*each, id=each[0]) for each in commands()]
+EVERY = [pytest.param(*command, id=command[0]) for command in commands()]
 
 
 @pytest.mark.parametrize(("path", "command", "context"), EVERY)
@@ -65,7 +65,7 @@ def test_a_command_is_explained(path: str, command: click.Command, context: clic
     first = command.get_short_help_str(200)
     assert first.endswith(".") and first[0].isupper() and "..." not in first, first
     assert "Example:\n  attnbank " in inspect.cleandoc(command.help or "")
-    spelled = [spelling for each in command.params for spelling in each.opts]
+    spelled = [spelling for param in command.params for spelling in param.opts]
     assert len(spelled) == len(set(spelled)), "one option twice"
     for parameter in command.params:
         if isinstance(parameter, click.Option):
@@ -100,8 +100,8 @@ def test_the_help_of_an_analysis_is_its_header(cli: Cli) -> None:
 
     text = " ".join(cli("query", "best_head", "--help").out.split())
     analysis = analyses()["best_head"]
-    for told in (analysis.title, analysis.paper, *(each.help for each in analysis.columns)):
-        assert " ".join(told.split()).lower() in text.lower()
+    for message in (analysis.title, analysis.paper, *(column.help for column in analysis.columns)):
+        assert " ".join(message.split()).lower() in text.lower()
     for option in ("--min-count INTEGER", "--subtypes / --no-subtypes", "--offsets INTEGER,..."):
         assert option in text
     assert "Default: 10." in text and "Default: -3,-2,-1,1,2,3." in text

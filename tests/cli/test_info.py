@@ -140,7 +140,7 @@ def test_corpora_models_tables_and_what_was_left_out(bank: Path) -> None:
 
 def test_people_read_it_as_text(bank: Path, cli: Cli) -> None:
     text = cli("-b", bank, "info").out
-    for told in (
+    for message in (
         "run 1  news/bert\n",
         "finished 2020-01-01 10:00:00 UTC",
         "interrupted after 4 batches; run the same ingest to resume",
@@ -152,7 +152,7 @@ def test_people_read_it_as_text(bank: Path, cli: Cli) -> None:
         "1 bad-id  corpus news, every run; e.g. IDs jump (news.conllu:40)",
         "word 6",
     ):
-        assert told in text, told
+        assert message in text, message
     rows = text.splitlines()[-1].removeprefix("rows  ").split(", ")
     with open_bank(bank) as opened:
         found = opened.info()
@@ -163,11 +163,11 @@ def test_people_read_it_as_text(bank: Path, cli: Cli) -> None:
 
 
 def test_programs_read_it_as_json(bank: Path, cli: Cli) -> None:
-    found = json.loads(cli("info", "-b", bank, "-f", "json").out)
-    assert found["bytes"] == bank.stat().st_size
-    assert [each["name"] for each in found["runs"]] == ["news/bert", "news/bert-random-7"]
-    assert found["runs"][0]["finished"] == "2020-01-01T10:00:00"
-    assert {"runs", "models", "corpora", "skipped", "tables"} <= found.keys()
+    printed = json.loads(cli("info", "-b", bank, "-f", "json").out)
+    assert printed["bytes"] == bank.stat().st_size
+    assert [run["name"] for run in printed["runs"]] == ["news/bert", "news/bert-random-7"]
+    assert printed["runs"][0]["finished"] == "2020-01-01T10:00:00"
+    assert {"runs", "models", "corpora", "skipped", "tables"} <= printed.keys()
     assert cli("info", "-b", bank, "-f", "csv").out.startswith("id,name,model,corpus,context,")
 
 

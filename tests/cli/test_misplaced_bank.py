@@ -69,7 +69,7 @@ def test_the_line_that_is_told_works(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ("query best_hed", "There is no analysis best_hed. Did you mean best_head"),
         ("query no.duckdb best_head", "There is no analysis no.duckdb."),
@@ -80,8 +80,8 @@ def test_the_line_that_is_told_works(cli: Cli) -> None:
         ("merge my.duckdb my.duckdb", "Without -b the first argument is the new bank"),
     ],
 )
-def test_other_errors_are_as_they_were(typed: str, told: str, cli: Cli) -> None:
-    assert told in cli(*shlex.split(typed), status=2).err
+def test_other_errors_are_as_they_were(typed: str, message: str, cli: Cli) -> None:
+    assert message in cli(*shlex.split(typed), status=2).err
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_parquet_says_it_in_its_metadata(bank: Path, tmp_path: Path, cli: Cli) -
     assert _inside(told)["run"]["corpus"] == "one"
     assert pq.read_table(told).equals(pq.read_table(plain))
     assert b"attnbank" not in (pq.read_schema(plain).metadata or {})
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["plain.parquet", "told.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plain.parquet", "told.parquet"]
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path, cli: Cli) -
     assert len(files) > 25
     for file in files:
         told = _inside(file)
-        assert [each["run"] for each in told["runs"]] == ["one/m", "two/n"]
+        assert [run["run"] for run in told["runs"]] == ["one/m", "two/n"]
         assert told["bank"] == str(bank)
     import_export(folder, tmp_path / "new.duckdb")
     cli("-b", bank, "export", tmp_path / "plain", "-q")

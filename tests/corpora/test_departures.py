@@ -135,8 +135,10 @@ def test_nothing_but_the_shown_text_depends_on_them(
     for path in (corpus, right):
         bank = tmp_path / f"{path.stem}.duckdb"
         report = ingest_into(bank, path, tiny_model("bert"))
-        assert [each.count for each in report.departures] == ([2] if path == corpus else [])
-        assert all(isinstance(each, Departures) for each in report.departures)
+        assert [departure.count for departure in report.departures] == (
+            [2] if path == corpus else []
+        )
+        assert all(isinstance(departure, Departures) for departure in report.departures)
         read = ("select * exclude (metadata) from sentence", *map("from {}".format, OTHERS))
         rows.append([_rows(bank, each) for each in read])
         kept.append(_rows(bank, "select metadata from sentence order by id"))
@@ -299,7 +301,9 @@ def test_mentions_that_name_no_entity(tmp_path: Path, tiny_model: Callable[[str]
     path.write_text(SCRIPTORIUM)
     bank = tmp_path / "bank.duckdb"
     report = ingest_into(bank, path, tiny_model("bert"))
-    assert [(each.id, each.count) for each in report.departures] == [("no-entity-group", 1)]
+    assert [(departure.id, departure.count) for departure in report.departures] == [
+        ("no-entity-group", 1)
+    ]
     mentions = _rows(
         bank,
         "select type, identity, last_word - first_word + 1, word.form, kind from mention"

@@ -169,9 +169,9 @@ def test_a_word_without_a_head_is_told_by_row() -> None:
 )
 def test_faults_are_told_by_row(column: str, values: list[Any], fault: str, tmp_path: Path) -> None:
     frame = SMALL.with_columns(pl.Series(column, values))
-    with pytest.raises(CorpusError) as told:
+    with pytest.raises(CorpusError) as error:
         _add(frame, tmp_path / "bad.duckdb", name="small")
-    (problem,) = told.value.problems
+    (problem,) = error.value.problems
     assert str(problem).startswith(fault)
     assert not (tmp_path / "bad.duckdb").exists()
     bank = _add(frame, tmp_path / "bad.duckdb", name="small", skip_bad=True)

@@ -110,9 +110,9 @@ def test_text_is_read_as_lines_unless_something_annotates_it(
     with pytest.raises(CallError, match="unannotated prose"):
         texts(None, None)
     assert texts(None, str(tiny_pipeline)) == ["Rain fell .", "It stopped ."]
-    with pytest.raises(CallError, match="plain text") as caught:
+    with pytest.raises(CallError, match="plain text") as error:
         texts("text", None)
-    assert "--spacy" in str(caught.value.remedy) and "--format lines" in str(caught.value.remedy)
+    assert "--spacy" in str(error.value.remedy) and "--format lines" in str(error.value.remedy)
     with pytest.raises(CallError, match="--spacy annotates plain text"):
         texts("lines", str(tiny_pipeline))
     path.write_text("Rain fell .\nIt stopped .\n")
@@ -160,7 +160,7 @@ def test_nothing_to_read(tmp_path: Path, model: str) -> None:
     path = tmp_path / "story.txt"
     path.write_bytes(b"\xff\n")
     with pytest.raises((CorpusError, CallError)):
-        ingest_into(tmp_path / "b.duckdb", path, model, format="lines")
+        ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", model, format="lines"))
     assert not (tmp_path / "b.duckdb").exists()
 
 

@@ -110,7 +110,7 @@ def test_no_analysis_judges_it(tmp_path: Path, tiny_model: Callable[[str], Path]
         path.write_text(text)
         bank = tmp_path / f"{name}.duckdb"
         report = ingest_into(bank, path, tiny_model("bert"))
-        assert [(each.id, each.count) for each in report.departures] == (
+        assert [(departure.id, departure.count) for departure in report.departures] == (
             [("missing-head", 3)] if name == "part" else []
         )
         with open_bank(bank) as opened:

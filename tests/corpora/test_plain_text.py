@@ -105,17 +105,17 @@ def test_a_pipeline_without_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_without_a_pipeline(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     path.write_text(TEXT, encoding="utf-8")
-    with pytest.raises(CallError, match=r"file\.txt is plain text") as caught:
+    with pytest.raises(CallError, match=r"file\.txt is plain text") as error:
         find_sources([str(path)], "text")
-    assert "--spacy" in caught.value.remedy
+    assert "--spacy" in error.value.remedy
 
 
 def test_no_such_pipeline() -> None:
     pytest.importorskip("spacy")
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(CallError) as error:
         items(TEXT, "no_such_pipeline")
-    assert "no_such_pipeline" in caught.value.fact
-    assert "spacy download" in caught.value.remedy
+    assert "no_such_pipeline" in error.value.fact
+    assert "spacy download" in error.value.remedy
 
 
 def test_a_pipeline_without_sentences_or_trees(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def test_the_model_reads_what_was_drawn(
     )
     assert [row[0] for row in rows] == [f"repeat-6-{number}" for number in range(1, 5)]
     special = set(tokenizer.all_special_ids)
-    for _, told, tokens, pieces in rows:
-        drawn = [int(each) for each in told.split()]
+    for _, message, tokens, pieces in rows:
+        drawn = [int(each) for each in message.split()]
         read = tokenizer.convert_tokens_to_ids([each for (each,) in pieces])
         assert read == drawn * 2
         assert len(set(drawn)) == 6 and not special & set(drawn)
@@ -97,9 +97,9 @@ def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Pat
         rows = f"from {table} order by all"
         assert query_bank(bank, rows) == query_bank(whole, rows)
     with open_bank(bank) as opened:
-        with pytest.raises(QueryError, match="by default") as told:
+        with pytest.raises(QueryError, match="by default") as error:
             opened.query("induction_head")
-        assert "its text is made of random tokens" in told.value.remedy
+        assert "its text is made of random tokens" in error.value.remedy
         assert len(opened.query("induction_head", run=report.run)) == 12
 
 
@@ -124,7 +124,7 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"corpora": ("x.conllu",)}, "--repeat makes a corpus, but x.conllu reads one"),
         ({"format": "lines"}, "--repeat makes a corpus, but --format reads one"),
@@ -136,13 +136,13 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
     ],
 )
 def test_what_does_not_go_together(
-    tmp_path: Path, tiny_model: Callable[[str], Path], more: dict[str, Any], told: str
+    tmp_path: Path, tiny_model: Callable[[str], Path], more: dict[str, Any], message: str
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     own: dict[str, Any] = {"corpora": (), "bank": bank, "model": str(tiny_model("gpt2"))}
-    with pytest.raises(CallError, match=told):
+    with pytest.raises(CallError, match=message):
         ingest(IngestOptions(**(own | TINY | more)))
-    assert not bank.exists() or "vocabulary" in told or "gives back" in told
+    assert not bank.exists() or "vocabulary" in message or "gives back" in message
 
 
 @pytest.mark.slow
@@ -152,9 +152,9 @@ def test_from_the_command_line(tmp_path: Path, tiny_model: Callable[[str], Path]
     dry = CliRunner().invoke(app, [*call, "--dry-run"])
     assert (dry.exit_code, Path(bank).exists()) == (0, False)
     assert "24 tokens drawn; skipped" in dry.output
-    found = CliRunner().invoke(app, call)
-    assert found.exit_code == 0
-    assert "24 tokens drawn; skipped" in found.output
-    assert "query induction_head --run repeat-6/" in found.output
+    result = CliRunner().invoke(app, call)
+    assert result.exit_code == 0
+    assert "24 tokens drawn; skipped" in result.output
+    assert "query induction_head --run repeat-6/" in result.output
     again = CliRunner().invoke(app, [*call[:5], "--limit", "5", *call[7:]])
     assert "The bank has another corpus called repeat-6" in str(again.exception)

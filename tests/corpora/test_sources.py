@@ -202,7 +202,7 @@ def test_what_no_format_reads_is_not_read_as_lines(tmp_path: Path, what: str, te
     assert source.format == "lines"
     bad: list[Problem] = []
     other = put(tmp_path / "b.txt", "Rain fell.\n")
-    assert [each.name for each in find_sources([name, other], bad=bad)] == [other]
+    assert [source.name for source in find_sources([name, other], bad=bad)] == [other]
     assert [each.file for each in bad] == [name]
 
 
@@ -290,9 +290,9 @@ def test_an_unreadable_file(tmp_path: Path) -> None:
 def test_all_faulty_files_are_named(tmp_path: Path) -> None:
     a, b = put(tmp_path / "a.conllu", ""), put(tmp_path / "b.conllu.gz", RAIN)
     Path(b).write_bytes(Path(b).read_bytes()[:-9])
-    with pytest.raises(CorpusError) as caught:
+    with pytest.raises(CorpusError) as error:
         find_sources([a, b])
-    assert [(p.id, p.file) for p in caught.value.problems] == [("empty-file", a), ("bad-gzip", b)]
+    assert [(p.id, p.file) for p in error.value.problems] == [("empty-file", a), ("bad-gzip", b)]
 
 
 def test_a_pipeline_without_text_is_refused(tmp_path: Path) -> None:

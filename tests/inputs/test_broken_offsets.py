@@ -25,7 +25,7 @@ def made(tmp_path: Path, sample_text: list[str]) -> Made:
 
     def make(replaced: dict[str, str]) -> tuple[Path, Path]:
         corpus, folder = tmp_path / "c.txt", tmp_path / "model"
-        corpus.write_text("".join(f"{each}\n" for each in SENTENCES), encoding="utf-8")
+        corpus.write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
         tiny_models.save("gpt2", folder, sample_text)
         file = folder / "tokenizer.json"
         tokenizer = json.loads(file.read_text("utf-8"))
@@ -51,11 +51,11 @@ def _ingest(bank: Path, corpus: Path, folder: Path, edges: str) -> int:
 def test_the_same_pieces_are_the_same_whatever_the_offsets_say(
     edges: str, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    corpus, folder = made({each: each for each in SENTENCES})
+    corpus, folder = made({sentence: sentence for sentence in SENTENCES})
     bank = tmp_path / "bank.duckdb"
     assert _ingest(bank, corpus, folder, edges) == 0
-    told = capsys.readouterr().err
-    assert "tokenized differently" not in told and "share a piece" not in told
+    printed = capsys.readouterr().err
+    assert "tokenized differently" not in printed and "share a piece" not in printed
     with duckdb.connect(str(bank), read_only=True) as connection:
         ((joined,),) = connection.execute("select joined_words from run_part").fetchall()
         rows = connection.execute(
@@ -77,8 +77,8 @@ def test_a_word_that_is_read_otherwise_is_counted_alone(
 def test_what_no_offset_places_is_left_out_with_a_remedy_that_helps(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    corpus, folder = made({each: each.replace("S", "s") for each in SENTENCES})
+    corpus, folder = made({sentence: sentence.replace("S", "s") for sentence in SENTENCES})
     assert _ingest(tmp_path / "b.duckdb", corpus, folder, "share") != 0
-    told = capsys.readouterr().err
-    assert "Leave out --edges share" in told and "another --model" not in told
+    printed = capsys.readouterr().err
+    assert "Leave out --edges share" in printed and "another --model" not in printed
     assert _ingest(tmp_path / "c.duckdb", corpus, folder, "cut") == 0

@@ -45,10 +45,10 @@ def test_the_estimate_is_what_the_ingest_does(
     )
     new_banks.put(chosen.bank)
     expected = estimate(chosen)
-    found = ingest(chosen)
+    report = ingest(chosen)
     for name in ("inputs", "sentences", "words", "weights", "skipped"):
-        assert getattr(found, name) == getattr(expected, name)
-    assert found.inputs > 0
+        assert getattr(report, name) == getattr(expected, name)
+    assert report.inputs > 0
     inside, outside, every = (
         [id for (id,) in query_bank(chosen.bank, statement)]
         for statement in (
@@ -57,16 +57,16 @@ def test_the_estimate_is_what_the_ingest_does(
             "select id from sentence",
         )
     )
-    assert len(inside) == found.sentences and not {*inside} & {*outside}
+    assert len(inside) == report.sentences and not {*inside} & {*outside}
     assert sorted(inside + outside) == sorted(every) or "limit" in options
     rows = query_bank(chosen.bank, "select sentence is null, count(*) from sequence group by all")
-    assert rows == [(options.get("context", "sentence") != "sentence", found.inputs)]
+    assert rows == [(options.get("context", "sentence") != "sentence", report.inputs)]
     ids = query_bank(
         chosen.bank,
         "select distinct id, coalesce(sentence, min(word)) from sequence"
         " inner join position on sequence = id group by id, sentence",
     )
-    assert len(ids) == found.inputs and all(id == place for id, place in ids)
+    assert len(ids) == report.inputs and all(id == place for id, place in ids)
 
 
 @pytest.mark.slow
@@ -206,9 +206,9 @@ def test_options_that_do_not_fit_are_refused(
         (str(sample),), tmp_path / "b.duckdb", str(tiny_model("bert")), **options
     )
     for call in (ingest, estimate):
-        with pytest.raises(CallError, match=fact) as caught:
+        with pytest.raises(CallError, match=fact) as error:
             call(chosen)
-        assert caught.value.remedy
+        assert error.value.remedy
     assert not (tmp_path / "b.duckdb").exists()
 
 

@@ -67,7 +67,7 @@ def test_what_is_left_out_says_why(tmp_path: Path) -> None:
         def left_out(**options: Any) -> list[tuple[str, str, str]]:
             batches = planning.plan(connection, MINILM, context="document", **options)
             skips = sorted((s for b in batches for s in b.skips), key=lambda s: s.sentence)
-            return [(each.place.rsplit("/", 1)[-1], each.reason, each.detail) for each in skips]
+            return [(skip.place.rsplit("/", 1)[-1], skip.reason, skip.detail) for skip in skips]
 
         assert left_out(max_tokens=5) == [
             ("story.txt:2", "too-long", "6 tokens, more than 5"),
@@ -89,14 +89,14 @@ def test_words_and_positions_of_a_document_input(tmp_path: Path) -> None:
         (batch,) = planning.plan(connection, MINILM, context="document", unit="word")
         (one,) = batch.inputs
         assert one.words == (1, 2, 3, 4, 5, 6, 7, 8)
-        assert [each.text for each in one.encoded.positions] == [
+        assert [position.text for position in one.encoded.positions] == [
             "[CLS]", "Rain", "unbelievably", "fell", ".", "The", "dogs", "barked", ".", "[SEP]",
         ]  # fmt: skip
         split = one.encoded.positions[2]
         assert split.end - split.start > 1
-        assert [each.word for each in one.encoded.positions] == [None, *range(8), None]
-        assert {each.segment for each in one.encoded.positions} == {0}
-        assert [each.id for each in one.sentences] == [1, 2]
+        assert [position.word for position in one.encoded.positions] == [None, *range(8), None]
+        assert {position.segment for position in one.encoded.positions} == {0}
+        assert [sentence.id for sentence in one.sentences] == [1, 2]
 
 
 # The contexts against slow references, on any lengths.
@@ -141,7 +141,7 @@ def results(items: Any) -> tuple[list[tuple[int, ...]], dict[int, str]]:
     reasons: dict[int, str] = {}
     for item in items:
         if isinstance(item, Draft):
-            inputs.append(tuple(each.id for each in item.sentences))
+            inputs.append(tuple(sentence.id for sentence in item.sentences))
             skips: tuple[Skip, ...] = item.cut
         else:
             skips = (item,)
@@ -197,7 +197,7 @@ def test_documents_are_packed_as_by_the_oracle(
 def test_every_sentence_is_accounted_for_once_in_any_context(
     lengths: Lengths, room: int, seed: int, flag: bool
 ) -> None:
-    every = sorted(each.id for each in sentences(lengths))
+    every = sorted(sentence.id for sentence in sentences(lengths))
     single, pair = TokenBudget(room + 2, 2), TokenBudget(room + 3, 3)
     for most, found in (
         (single, sentence_drafts(iter(sentences(lengths)), single)),
@@ -211,7 +211,7 @@ def test_every_sentence_is_accounted_for_once_in_any_context(
             if isinstance(draft, Draft):
                 assert draft.tokens <= most.max_tokens
                 assert all(draft.segments)
-                assert len({each.document for each in draft.sentences}) == 1
+                assert len({sentence.document for sentence in draft.sentences}) == 1
                 owners = [each.id for segment in draft.segments for each, _ in segment]
                 assert owners == sorted(owners)
-                assert set(owners) == {each.id for each in draft.sentences}
+                assert set(owners) == {sentence.id for sentence in draft.sentences}

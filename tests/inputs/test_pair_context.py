@@ -37,7 +37,10 @@ def test_two_sentences_make_a_pair(tmp_path: Path) -> None:
     with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, TWO)) as connection:
         (batch,) = planning.plan(connection, MINILM, context="pair")
         (one,) = batch.inputs
-        found = [(each.kind, each.text, each.segment, each.word) for each in one.encoded.positions]
+        found = [
+            (position.kind, position.text, position.segment, position.word)
+            for position in one.encoded.positions
+        ]
         assert found == [
             ("cls", "[CLS]", 0, None),
             ("token", "rain", 0, 0),
@@ -52,7 +55,7 @@ def test_two_sentences_make_a_pair(tmp_path: Path) -> None:
         ]
         assert one.encoded.segments == (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
         assert one.words == (1, 2, 3, 4, 5, 6, 7)
-        assert [each.id for each in one.sentences] == [1, 2]
+        assert [sentence.id for sentence in one.sentences] == [1, 2]
 
 
 @pytest.mark.slow
@@ -94,7 +97,7 @@ def test_a_sentence_without_another_is_left_out(tmp_path: Path) -> None:
             (2, 3),
             (5, 6),
         ]
-        skips = sorted((each.sentence, each.reason) for b in batches for each in b.skips)
+        skips = sorted((skip.sentence, skip.reason) for b in batches for skip in b.skips)
         assert skips == [(1, "unpaired"), (4, "unpaired")]
 
 
@@ -106,11 +109,11 @@ def test_a_sentence_that_is_cut_off_whole_says_so(tmp_path: Path) -> None:
         for seed in range(40):
             (batch,) = planning.plan(connection, MINILM, context="pair", max_tokens=13, seed=seed)
             (one,) = batch.inputs
-            inside = {each.id for each in one.sentences}
-            outside = {each.sentence for each in batch.skips}
+            inside = {sentence.id for sentence in one.sentences}
+            outside = {skip.sentence for skip in batch.skips}
             assert inside | outside == {1, 2, 3} and not inside & outside
             assert len(one.encoded.ids) == 13
-            reasons |= {(each.sentence, each.reason) for each in batch.skips}
+            reasons |= {(skip.sentence, skip.reason) for skip in batch.skips}
         assert reasons == {(1, "cut-off")}
 
 
@@ -179,12 +182,12 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
             )  # fmt: skip
     items = list(pair_drafts(iter(sentences), TokenBudget(room + 3, 3), seed=seed, parted=True))
     expected, alone = slow_pairs(lengths, room, seed)
-    drafts = [each for each in items if isinstance(each, Draft)]
+    drafts = [item for item in items if isinstance(item, Draft)]
     found = [[[(s.id, piece.id) for s, piece in seg] for seg in d.segments] for d in drafts]
     assert found == [[a, b] for a, b in expected]
-    skips = [each for each in items if isinstance(each, Skip)]
-    assert {each.sentence for each in skips if each.reason == "unpaired"} == alone
-    gathered = {each.id for each in sentences if not each.fault} - alone
+    skips = [item for item in items if isinstance(item, Skip)]
+    assert {skip.sentence for skip in skips if skip.reason == "unpaired"} == alone
+    gathered = {sentence.id for sentence in sentences if not sentence.fault} - alone
     inside = {id for a, b in expected for id, _ in a + b}
     assert {each.sentence for d in drafts for each in d.cut} == gathered - inside
 
@@ -291,12 +294,12 @@ def test_a_sample_is_fair() -> None:
         )
         for id in range(1, 41)
     ]
-    drafts = [Draft((each,), (), 0) for each in sentences]
+    drafts = [Draft((sentence,), (), 0) for sentence in sentences]
     drawn: Counter[int] = Counter()
     for seed in range(400):
         sample = sample_inputs(drafts, 10, seed)
         items = list(select_sampled(drafts, sample))
-        chosen = [each.sentences[0].id for each in items if isinstance(each, Draft)]
+        chosen = [item.sentences[0].id for item in items if isinstance(item, Draft)]
         assert chosen == sorted(chosen) and len(chosen) == 10
         assert len({id % 4 for id in chosen}) > 1  # not the same place of every document
         assert sum(sample.values()) == 10 and len(items) == 10
@@ -311,7 +314,7 @@ def test_few_of_many_inputs_still_share_batches(tmp_path: Path) -> None:
     path = planning.story(tmp_path, "Rain fell.\n" * 5000)
     with planning.text_bank(tmp_path / "b.duckdb", path) as connection:
         batches = planning.plan(connection, MINILM, context="sentence", limit=12)
-        assert [len(each.inputs) for each in batches] == [12]
+        assert [len(batch.inputs) for batch in batches] == [12]
         assert batches[0].sentence_count == 12
 
 
@@ -343,7 +346,7 @@ def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
         assert max(len(each.encoded.ids) for each in inputs) == 128
         assert sum(len(each.encoded.ids) == 128 for each in inputs) > 0.8 * len(inputs)
         accounted = [s.id for each in inputs for s in each.sentences]
-        accounted += [each.sentence for batch in batches for each in batch.skips]
+        accounted += [skip.sentence for batch in batches for skip in batch.skips]
         assert sorted(accounted) == list(range(1, 1264))
 
     bank = tmp_path / "b.duckdb"

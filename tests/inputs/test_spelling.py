@@ -42,7 +42,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = real_text.find()
     if folder is None:
         pytest.skip("the real text is not here: make corpora")
-    made = {each: tmp_path_factory.mktemp("text") / f"{each}.duckdb" for each in CORPORA}
+    made = {corpus: tmp_path_factory.mktemp("text") / f"{corpus}.duckdb" for corpus in CORPORA}
     for name, path in made.items():
         add_text(IngestOptions((str(folder / f"{name}-dev.conllu"),), path, language="en"))
     return made
@@ -69,12 +69,12 @@ def test_real_tokenizers_pass_and_a_shift_is_refused(
             marked = zip(tokens, owners, strict=True)
             unknown += len({word for token, word in marked if token in ("[UNK]", "<unk>")} - {None})
     with open_bank(texts[corpus]) as opened:
-        found = opened.sql(
+        rows = opened.sql(
             "select unknown_words, misspelled_words from run_part"
             " inner join run on run.id = run_part.run"
             f" where name = '{run.name}'"
         )
-    assert found.rows() == [(unknown, 0)]
+    assert rows.rows() == [(unknown, 0)]
     assert shifted > 380
 
 
@@ -88,7 +88,7 @@ def _shifts(
     """
     for by, edge in ((1, 0), (-1, words - 1)):
         moved = [
-            None if each is None or not 0 <= each + by < words else each + by for each in owners
+            None if owner is None or not 0 <= owner + by < words else owner + by for owner in owners
         ]
         inside = [at for at, each in enumerate(owners) if each is not None]
         at = inside[0] - 1 if by == 1 else inside[-1] + 1
@@ -98,7 +98,7 @@ def _shifts(
     pairs = [(t, w) for t, w in zip(tokens, owners, strict=True) if w is not None]
     spelled = {"".join(t for t, w in pairs if w == at) for at in range(words)}
     if len(spelled) > 1:
-        again = [each for each in pairs if each[1] == 0]
+        again = [pair for pair in pairs if pair[1] == 0]
         rest = [(t, w + 1) for t, w in pairs if w < words - 1]
         own, of = zip(*again, *rest, strict=True)
         yield [*own], [*of]
@@ -190,6 +190,6 @@ def test_single_words_that_are_spelled_otherwise_are_counted_and_told(rain: Path
 def test_tokens_of_other_words_are_refused(
     tokens: list[str], words: Sequence[Any], shown: str, rain: Path
 ) -> None:
-    with pytest.raises(CallError) as told:
+    with pytest.raises(CallError) as error:
         _add(rain, (tokens, words))
-    assert shown in str(told.value) and "sentence" in str(told.value)
+    assert shown in str(error.value) and "sentence" in str(error.value)

@@ -29,11 +29,11 @@ def _encode(input_tokenizer: InputTokenizer, words: list[str], after: list[bool]
 
 def test_wordpiece_keeps_every_word_apart(tiny_model: Callable[[str], Path]) -> None:
     found = _encode(_layout(tiny_model("bert")), WORDS, AFTER)
-    kinds = [each.kind for each in found.positions]
+    kinds = [position.kind for position in found.positions]
     assert kinds == ["cls", *["word"] * len(WORDS), "sep"]
-    assert [each.text for each in found.positions[1:-1]] == WORDS
+    assert [position.text for position in found.positions[1:-1]] == WORDS
     joined = ["".join(found.pieces[one.start : one.end]) for one in found.positions[1:-1]]
-    assert [each.replace("##", "") for each in joined] == [each.lower() for each in WORDS]
+    assert [each.replace("##", "") for each in joined] == [word.lower() for word in WORDS]
     assert [one.end for one in found.positions[:-1]] == [one.start for one in found.positions[1:]]
 
 
@@ -46,9 +46,9 @@ def test_byte_level_pieces_spell_the_text_with_its_spaces(
         input_tokenizer = _layout(tiny_model(kind))
         found = _encode(input_tokenizer, WORDS, AFTER)
         assert input_tokenizer.tokenizer.decode(list(found.ids)) == text
-        words = [each for each in found.positions if each.kind == "word"]
-        assert [each.text for each in words] == WORDS
-    assert [each.kind for each in found.positions] == ["word"] * len(WORDS)  # GPT-2 adds none
+        words = [position for position in found.positions if position.kind == "word"]
+        assert [word.text for word in words] == WORDS
+    assert {position.kind for position in found.positions} == {"word"}  # GPT-2 adds none
 
 
 def test_words_stand_at_their_own_index_where_there_is_a_cls(

@@ -89,7 +89,7 @@ def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
 
 @pytest.mark.usual(3)
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         ("show 1 --head 1-1", "2 layers (2, 4) of 4 heads: 2-1 to 4-4"),
         ("show 1 --layer 3", "2 layers (2, 4) of 4 heads: 2-1 to 4-4"),
@@ -97,15 +97,15 @@ def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
         ("query head_error --head 3-1 --relation obj", "Its heads are 2-1 to 4-4"),
     ],
 )
-def test_a_layer_without_attention(bank: Path, call: str, told: str, cli: Cli) -> None:
-    assert told in cli("-b", bank, *shlex.split(call), status=2).err
+def test_a_layer_without_attention(bank: Path, call: str, message: str, cli: Cli) -> None:
+    assert message in cli("-b", bank, *shlex.split(call), status=2).err
 
 
 @pytest.mark.slow
 def test_pictures_and_info(bank: Path, tmp_path: Path, cli: Cli) -> None:
-    shown = cli("-b", bank, "info").out
-    assert "2 layers with 4 heads each (2 of keys and values)" in shown
-    assert "only layers 2, 4 of the model have attention" in shown
+    printed = cli("-b", bank, "info").out
+    assert "2 layers with 4 heads each (2 of keys and values)" in printed
+    assert "only layers 2, 4 of the model have attention" in printed
     for name in ("special_tokens", "figure_6"):
         cli("-b", bank, "plot", name, "-o", tmp_path / f"{name}.svg")
         assert (tmp_path / f"{name}.svg").stat().st_size

@@ -332,18 +332,18 @@ def test_a_model_without_attention_is_refused(
     shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
     (tmp_path / "model.safetensors").unlink()
     transformers.FNetModel(config).save_pretrained(tmp_path)
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError) as error:
         load(str(tmp_path))
-    assert "attention" in caught.value.fact
+    assert "attention" in error.value.fact
 
 
 def test_a_name_that_leads_nowhere() -> None:
     with pytest.raises(CallError, match="no-such-folder does not exist"):
         load("./no-such-folder")
-    with pytest.raises(CallError, match=r"Cannot load|cannot be reached") as caught:
+    with pytest.raises(CallError, match=r"Cannot load|cannot be reached") as error:
         load("no-such-owner/no-such-model")
-    assert "minilm" in caught.value.remedy
-    assert "\n" not in caught.value.fact
+    assert "minilm" in error.value.remedy
+    assert "\n" not in error.value.fact
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_maps_that_are_changed_on_their_way_are_all_computed_first(
 
         def forward(self, **given: Any) -> Any:
             found = self.layers[0](**given)
-            found.attentions = tuple(each / 2 for each in found.attentions)
+            found.attentions = tuple(attention / 2 for attention in found.attentions)
             return found
 
     model = load(str(tiny_model("bert")))

@@ -50,10 +50,10 @@ def test_maps_are_those_of_each_input_alone(
     assert 1 < batched[1] < report.inputs  # it saw several at once
     assert np.abs(together - alone).max() < 1e-4
     assert sum(one != other for one, other in zip(peaks, others, strict=True)) == 0
-    told = [each for each in report.notes if "padding" in each]
+    told = [note for note in report.notes if "padding" in note]
     assert bool(told) == (batching == "equal")
-    shown = CliRunner().invoke(app, ["-b", str(tmp_path / "together.duckdb"), "info"]).output
-    assert ("padding changes its attention" in shown) == (batching == "equal")
+    result = CliRunner().invoke(app, ["-b", str(tmp_path / "together.duckdb"), "info"]).output
+    assert ("padding changes its attention" in result) == (batching == "equal")
 
 
 def test_what_a_trial_says_of_a_model() -> None:
@@ -101,7 +101,7 @@ def test_one_at_a_time(
     monkeypatch.setattr(loading, "load", lambda *_, **__: model)
     report = ingest_into(tmp_path / "b", sample / "stories.conllu", "bert", limit=4)
     assert (report.inputs, report.batches) == (4, 4)
-    assert any("each input has its own batch" in each for each in report.notes)
+    assert any("each input has its own batch" in note for note in report.notes)
 
 
 @pytest.mark.slow

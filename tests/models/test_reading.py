@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,6 +10,7 @@ import duckdb
 import oracle_reference as slow
 import planning
 import pytest
+import real_models
 import spaced_tokenizers
 import transformers
 from oracle_pieces import SPACE, SlowPieces
@@ -105,21 +103,11 @@ def test_pieces_are_those_of_the_text_as_written(
 
 
 @pytest.fixture(scope="module")
-def mistral(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mistral() -> Path:
     """The folder of Mistral's own tokenizer."""
-    script = Path(__file__).resolve().parents[3] / "shared" / "models" / "get"
-    if not script.exists():
-        pytest.skip("the script that gets real tokenizers (../shared/models/get) is not here")
-    folder = tmp_path_factory.mktemp("mistral")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [script, "mistral_tokenizer", folder],
-        env=os.environ | {"PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.skip(f"Mistral's tokenizer cannot be had: {done.stderr.strip()[-200:]}")
+    folder = real_models.get("mistral_tokenizer")
+    if folder is None:
+        pytest.skip("Mistral's tokenizer cannot be had here")
     return folder
 
 
@@ -178,8 +166,8 @@ def joined(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _text_ids(one: Input) -> list[int]:
     """The ids of an input without its special tokens."""
-    places = [each for each in one.encoded.positions if each.word is not None]
-    return [id for each in places for id in one.encoded.ids[each.start : each.end]]
+    places = [position for position in one.encoded.positions if position.word is not None]
+    return [id for place in places for id in one.encoded.ids[place.start : place.end]]
 
 
 @pytest.mark.usual(4)
@@ -220,7 +208,7 @@ def test_a_second_segment_begins_a_text_where_a_special_token_parts_it(
 
 def _parts_after(pair: Input, sentences: int) -> bool:
     """Whether segment A holds this many sentences."""
-    words = {each.word for each in pair.encoded.positions if each.segment == 0} - {None}
+    words = {position.word for position in pair.encoded.positions if position.segment == 0} - {None}
     return len(words) == sum(map(len, _SENTENCES[:sentences]))
 
 

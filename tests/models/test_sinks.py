@@ -27,7 +27,7 @@ def bank(
     corpus = str(sample / "stories.conllu")
     report = ingest_into(path, corpus, tiny_model("gpt-oss"), limit=8)
     assert (report.inputs, report.skipped) == (8, {})
-    assert any("sum to less than 1" in each for each in report.notes)
+    assert any("sum to less than 1" in note for note in report.notes)
     return path
 
 

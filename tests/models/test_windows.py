@@ -65,5 +65,5 @@ def test_a_sliding_window_is_told(
     assert model.facts.sliding_window == (WINDOW if bounded else None)
     path = tmp_path / "b.duckdb"
     report = ingest_into(path, sample / "stories.conllu", folder, limit=4)
-    assert any("sliding window" in each for each in report.notes) == bool(bounded)
+    assert any("sliding window" in note for note in report.notes) == bool(bounded)
     assert ("no farther than 6 tokens" in cli("-b", path, "info").out) == bool(bounded)

@@ -18,9 +18,9 @@ from attnbank.sql.header import Analysis
 
 CASES = Path(__file__).parents[1] / "cases"
 DRAWN = [
-    each
-    for each in analyses().values()
-    if each.plot is not None and each.plot.kind != pictures.SENTENCES
+    analysis
+    for analysis in analyses().values()
+    if analysis.plot is not None and analysis.plot.kind != pictures.SENTENCES
 ]
 OF_SENTENCES = {"figure_1", "figure_5"}
 """Those drawn as sentences are: see tests/sentences/test_figures_of_sentences.py."""
@@ -42,7 +42,7 @@ def _plain(value: Any) -> Any:
 
 
 def test_every_analysis_has_a_picture_or_is_known_to_have_none() -> None:
-    assert {each.name for each in analyses().values()} - {each.name for each in DRAWN} == (
+    assert {analysis.name for analysis in analyses().values()} - {each.name for each in DRAWN} == (
         NOT_DRAWN | OF_SENTENCES
     )
 

@@ -56,10 +56,10 @@ def _lab(linear: NDArray[np.float64]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
 def test_colours_of_kinds_differ_in_lightness_and_for_the_colour_blind(theme: Theme) -> None:
     colours = [_linear(each) for each in (*theme.palette, theme.other)]
-    lightness = sorted(float(_lab(each)[0]) for each in colours)
+    lightness = sorted(float(_lab(colour)[0]) for colour in colours)
     assert min(b - a for a, b in pairwise(lightness)) >= 12
     for matrix in _BLIND.values():
-        seen = [_lab(np.clip(matrix @ each, 0, 1)) for each in colours]
+        seen = [_lab(np.clip(matrix @ colour, 0, 1)) for colour in colours]
         # A difference of ten is seen at a glance; one of two, side by side.
         assert min(float(np.linalg.norm(a - b)) for a, b in combinations(seen, 2)) > 10
 
@@ -94,7 +94,7 @@ def test_a_picture_draws_categories_as_the_table_has_them() -> None:
     for rows in (frame, frame.reverse()):
         made = specification(heads("points y=share color=group"), rows)
         marks = marks_of(made, "symbol")
-        found.append({each["fill"]: each["shape"] for each in marks if "share" in str(each)})
+        found.append({mark["fill"]: mark["shape"] for mark in marks if "share" in str(mark)})
     theme = THEMES["light"]
     wanted = {each.color(theme): each.shape for each in encodings_of(["previous", "obj"]).values()}
     assert found == [wanted, wanted]

@@ -20,7 +20,7 @@ def parts(svg: str) -> tuple[list[str], list[float]]:
 
 
 def test_every_kept_picture_is_shown() -> None:
-    kept = {each.stem for each in (ROOT / "docs" / "pictures").iterdir()}
+    kept = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
     tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     assert all(f"(pictures/{name}.svg)" in tour for name in KEPT)
     assert "(docs/pictures/objects.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -144,8 +144,8 @@ def test_what_cannot_be_drawn_is_told(
     cli: Cli, args: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    told = cli("-b", bank, "plot", *args, status=status).err
-    assert message in told and "Traceback" not in told
+    printed = cli("-b", bank, "plot", *args, status=status).err
+    assert message in printed and "Traceback" not in printed
     assert not list(tmp_path.iterdir())
 
 
@@ -187,7 +187,7 @@ def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
     """Where the rows do not say what is frequent, nobody guesses which ones are meant."""
     analysis = registry.find_analysis("head_accuracy")
     unknown = replace(
-        analysis, columns=tuple(each for each in analysis.columns if each.name != "n")
+        analysis, columns=tuple(column for column in analysis.columns if column.name != "n")
     )
     with pytest.raises(
         CallError, match=r"panels.*\nChoose one \(--relation, relation=\): r00, r01"

@@ -33,7 +33,7 @@ def test_the_same_answers_differ_in_nothing(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         (replace(BEST, rows=HEADS.with_columns(accuracy=pl.lit(0.25))), "row 0: 0.5 / 0.25"),
         (replace(BEST, rows=HEADS.with_columns(at=pl.lit([1]))), "row 1: None / [1]"),
@@ -49,10 +49,10 @@ def test_the_same_answers_differ_in_nothing(saved: Path) -> None:
         (replace(BEST, name="best_heads"), "is new"),
     ],
 )
-def test_changed_rows_and_statuses_are_found(saved: Path, changed: Answer, told: str) -> None:
+def test_changed_rows_and_statuses_are_found(saved: Path, changed: Answer, message: str) -> None:
     others = [answer for answer in (BEST, WRONG, INFO) if answer.name != changed.name]
     differences = answers.compare(saved, [changed, *others])
-    assert [told in line for line in differences.answers] == [True]
+    assert [message in line for line in differences.answers] == [True]
     assert not differences.messages
 
 

@@ -178,8 +178,8 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
     ):
         assert f"\n## {heading}\n" in page
     assert analysis.formulas and "\n```text\n" in page
-    declared = [(each.name, each.type) for each in analysis.parameters]
-    declared += [(each.name, each.type) for each in analysis.columns]
+    declared = [(parameter.name, parameter.type) for parameter in analysis.parameters]
+    declared += [(column.name, column.type) for column in analysis.columns]
     for name, type_ in declared:
         assert f"| `{name}` | `{type_}` |" in page, name
     assert page.count("\n- ") >= len(analysis.notes)
@@ -245,8 +245,8 @@ def test_what_would_be_fetched_is_found(
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=pytest.mark.soak if each in LONG else pytest.mark.slow)
-     for each in PAGES],
+    [pytest.param(page, marks=pytest.mark.soak if page in LONG else pytest.mark.slow)
+     for page in PAGES],
 )  # fmt: skip
 def test_the_commands_of_a_page_print_what_it_says(
     name: str, forked: Forked, tmp_path: Path

@@ -229,11 +229,11 @@ def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None
 
 def test_a_missing_package_is_told_by_the_name_to_install() -> None:
     require_extra("This", "plot", "duckdb", "polars")
-    with pytest.raises(MissingPackageError) as told:
+    with pytest.raises(MissingPackageError) as error:
         require_extra("This", "plot", "duckdb", "nowhere_to_be_found")
-    assert told.value.fact == "This needs nowhere_to_be_found, which is not installed."
-    assert isinstance(told.value, ImportError) and isinstance(told.value, CallError)
-    assert told.value.status == 2
+    assert error.value.fact == "This needs nowhere_to_be_found, which is not installed."
+    assert isinstance(error.value, ImportError) and isinstance(error.value, CallError)
+    assert error.value.status == 2
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ def test_every_module_of_an_extra_is_asked_for_by_that_extra() -> None:
         assert modules and all(listed & _packages(module) for module in modules), extra
     hinted = {module for modules in hints.values() for module in modules}
     listed = set.union(*(_listed(extras, extra) for extra in extras))
-    base = {Requirement(each).name for each in project["dependencies"]}
+    base = {Requirement(dependency).name for dependency in project["dependencies"]}
     for module in _imported() - hinted:
         packages = _packages(module)
         assert packages & base or not packages & listed, f"{module} is imported without a hint"
@@ -286,7 +286,7 @@ def _imported() -> set[str]:
     found = set()
     for node in _nodes():
         if isinstance(node, ast.Import):
-            found |= {each.name.split(".")[0] for each in node.names}
+            found |= {name.name.split(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module.split(".")[0])
     return found - {"attnbank"}

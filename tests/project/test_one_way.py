@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,22 +11,23 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # A bank of this format is made in memory, to see its tables.
 ONE_WAY = {
-    "duckdb.connect": {
-        "sql/bank/connections.py",
-        "sql/bank/upgrading.py",
-    },
+    "duckdb.connect": {"sql/bank/connections.py", "sql/bank/upgrading.py"},
     "click.echo": {"cli/safe_echo.py"},
     "print": set(),
     "warnings.showwarning": set(),
 }
 
 
-def _calls() -> Iterator[tuple[str, str, ast.Call]]:
-    for part in ("sql", "queries", "ingest", "cli"):
-        for path in sorted((ROOT / part).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call):
-                    yield path.relative_to(ROOT).as_posix(), ast.unparse(node.func), node
+@cache
+def _calls() -> list[tuple[str, str, ast.Call]]:
+    """Each call in the package: its file, what is called, and the call."""
+    return [
+        (path.relative_to(ROOT).as_posix(), ast.unparse(node.func), node)
+        for part in ("sql", "queries", "ingest", "cli")
+        for path in sorted((ROOT / part).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
 
 
 @pytest.mark.parametrize("call", ONE_WAY)

@@ -45,7 +45,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _build(ROOT, "sdist", folder)
     with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
         archive.extractall(folder, filter="data")
-    _build(next(each for each in folder.iterdir() if each.is_dir()), "wheel", folder)
+    _build(next(path for path in folder.iterdir() if path.is_dir()), "wheel", folder)
     return folder
 
 
@@ -133,7 +133,7 @@ def test_types_reach_a_user(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER)
     options = ["--strict", "--config-file=", f"--python-executable={installed}"]
     done = _run(sys.executable, "-m", "mypy", *options, "user.py", cwd=tmp_path)
-    for told in (
+    for message in (
         'user.py:9: note: Revealed type is "attnbank.queries.bank.Bank"',
         'user.py:10: note: Revealed type is "polars.dataframe.frame.DataFrame"',
         'user.py:11: note: Revealed type is "polars.lazyframe.frame.LazyFrame"',
@@ -143,7 +143,7 @@ def test_types_reach_a_user(installed: Path, tmp_path: Path) -> None:
         "user.py:16: note: Revealed type is"
         ' "attnbank.ingest.derived.probes.probe_options.ProbeReport"',
     ):
-        assert told in done.stdout, done.stdout + done.stderr
+        assert message in done.stdout, done.stdout + done.stderr
     assert "Found 1 error" in done.stdout, done.stdout
 
 
@@ -165,8 +165,8 @@ def test_a_release_has_absolute_links_and_addresses(tmp_path: Path) -> None:
     done = _run(sys.executable, *program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     links = re.findall(r"\]\(([^)\s]+)\)", (tmp_path / "README.md").read_text("utf-8"))
-    assert links and all(each.startswith(("https://", "#")) for each in links)
-    assert any(each.startswith(f"{address}/raw/v9/docs/pictures/") for each in links)
+    assert links and all(link.startswith(("https://", "#")) for link in links)
+    assert any(link.startswith(f"{address}/raw/v9/docs/pictures/") for link in links)
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["urls"]["Changelog"] == f"{address}/blob/v9/CHANGELOG.md"
     assert project["authors"] and project["name"] == "attnbank"

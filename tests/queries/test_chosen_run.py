@@ -58,9 +58,9 @@ def path(tmp_path: Path, made: Path) -> Path:
 
 
 def _answered(bank: Bank, analysis: str, **values: object) -> str:
-    found = bank.query(analysis, **values)["run"].unique().to_list()
-    assert len(found) == 1
-    return str(found[0])
+    rows = bank.query(analysis, **values)["run"].unique().to_list()
+    assert len(rows) == 1
+    return str(rows[0])
 
 
 def _name(bank: Bank, analysis: str) -> str:
@@ -96,8 +96,8 @@ def test_every_door_names_the_run(path: Path) -> None:
 
 def test_a_shell_of_any_client_gets_the_same_choice(path: Path) -> None:
     with duckdb.connect(str(path), read_only=True) as connection:
-        found = connection.execute("select distinct run from head_accuracy()").fetchall()
-    assert found == [("second",)]
+        rows = connection.execute("select distinct run from head_accuracy()").fetchall()
+    assert rows == [("second",)]
 
 
 @pytest.mark.slow
@@ -197,9 +197,11 @@ def test_a_reason_is_told_once_for_all_its_runs(tmp_path: Path) -> None:
             ),
             ("figure_3", "t, w, u (each: it was ingested without --gradients)"),
         ):
-            with pytest.raises(QueryError) as told:
+            with pytest.raises(QueryError) as error:
                 opened.query(analysis)
-            assert told.value.fact.endswith(f" is suitable for {analysis}: {expected}."), told.value
+            assert error.value.fact.endswith(f" is suitable for {analysis}: {expected}."), (
+                error.value
+            )
 
 
 def test_where_only_an_unusual_run_fits_sql_says_to_name_it(tmp_path: Path) -> None:
@@ -217,9 +219,11 @@ def test_what_is_about_documents_asks_for_a_run_of_them(tmp_path: Path) -> None:
     given["mention"] = "id,head_word\n1,1"
     with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
         for ask, text in ((opened.query, "table_2"), (opened.sql, "from paper.table_2")):
-            with pytest.raises(QueryError, match=r"ingest.* --context document") as told:
+            with pytest.raises(QueryError, match=r"ingest.* --context document") as error:
                 ask(text)
-            assert "--run" not in str(told.value) and "its inputs are sentences" in str(told.value)
+            assert "--run" not in str(error.value) and "its inputs are sentences" in str(
+                error.value
+            )
 
 
 def test_a_whole_corpus_goes_before_a_newer_part_of_it(tmp_path: Path) -> None:
@@ -242,7 +246,9 @@ def test_where_no_run_fits_sql_says_how_to_make_one(tmp_path: Path) -> None:
         opened.sql("from chosen_run(reads_weights := true)")
 
 
-NEEDS = sorted({each.run.needs for each in analyses().values() if each.run and each.run.needs})
+NEEDS = sorted(
+    {analysis.run.needs for analysis in analyses().values() if analysis.run and analysis.run.needs}
+)
 
 
 @pytest.mark.parametrize("needs", [*NEEDS, "constituents", None])

@@ -83,7 +83,7 @@ def test_an_export_makes_the_same_bank_again(shell: str, full_bank: Path, tmp_pa
 def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
     written = export(two_runs, folder)
-    assert sorted(written) == sorted(each for each in folder.rglob("*") if each.is_file())
+    assert sorted(written) == sorted(path for path in folder.rglob("*") if path.is_file())
     for table in ("attention", "gradient", "peak", "position"):
         for number, sequence in ((1, 1), (2, SECOND)):
             rows = pl.read_parquet(folder / table / f"run={number}" / "rows.parquet")
@@ -164,14 +164,14 @@ def test_a_bank_that_is_not_empty_is_left_as_it_is(
     with duckdb.connect(str(new)) as connection:  # an analysis that load must not replace either
         connection.execute("create or replace macro best_head() as table select 'mine' as told")
     if shell:
+        reads = [part for script in scripts for part in ("-c", f".read {script}")]
         for _ in range(2):
             done = subprocess.run(
-                [shell, str(new), *[part for each in scripts for part in ("-c", f".read {each}")]],
-                cwd=folder, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                [shell, str(new), *reads], cwd=folder, capture_output=True, text=True
+            )
             assert done.returncode != 0 and done.stderr
             assert what != "load" or "holds rows already, and nothing was loaded" in done.stderr
-        typed = "".join(f".read {each}\n" for each in scripts)  # goes on after an error
+        typed = "".join(f".read {script}\n" for script in scripts)  # goes on after an error
         subprocess.run(
             [shell, str(new)], cwd=folder, input=typed, capture_output=True, text=True, check=False
         )

@@ -30,9 +30,9 @@ def two_runs(tmp_path: Path) -> Iterator[Bank]:
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {
-        each.relative_to(folder).as_posix(): each.read_bytes()
-        for each in folder.rglob("*")
-        if each.is_file()
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
     }
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_change_places_is_refused(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     before = sorted(tmp_path.rglob("*"))
-    for place, told in (
+    for place, message in (
         (".", "is the current folder"),
         (str(tmp_path), "is the current folder"),
         ("/proc", "is a mounted disk"),
@@ -142,7 +142,7 @@ def test_what_cannot_change_places_is_refused(
         (str(tmp_path / "dir"), "is in the way"),
         (str(two_runs.path), "is not a folder"),
     ):
-        assert told in cli(*args, place, status=2).err
+        assert message in cli(*args, place, status=2).err
     monkeypatch.chdir("/")
     if not Path("/").samefile(tmp_path):
         assert "is in the folder" in cli(*args, tmp_path, status=2).err
@@ -165,21 +165,21 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
 ) -> None:
     """One that sleeps stands for one that hangs; one that aborts, for one that crashes."""
     monkeypatch.setattr(exporting, "PATIENCE", 1.0)
-    for work, told in (
+    for work, message in (
         (worker_functions.sleeps, "nothing for 1 s"),
         (worker_functions.aborts, "with SIGABRT"),
     ):
         monkeypatch.setattr(exporting, "write_tables", work)
-        with pytest.raises(BankError, match=told):
+        with pytest.raises(BankError, match=message):
             export(two_runs, tmp_path / "dir")
-        assert [each.name for each in tmp_path.iterdir()] == ["two.duckdb"]
+        assert [path.name for path in tmp_path.iterdir()] == ["two.duckdb"]
 
 
 def test_nothing_writes_behind_the_back_of_a_copy(two_runs: Bank, tmp_path: Path) -> None:
     """With threads that write, a COPY that fails waits for them, and they for it, for ever."""
     with open_to_read(two_runs.path, writes_below=tmp_path) as connection:
-        found = connection.execute("select current_setting('async_threads')").fetchall()
-    assert found == [(0,)]
+        rows = connection.execute("select current_setting('async_threads')").fetchall()
+    assert rows == [(0,)]
 
 
 @pytest.mark.soak

@@ -57,8 +57,8 @@ def test_it_is_a_command_with_options_and_help(folder: Path, sample_bank: Path, 
     call = ["-b", str(sample_bank), "query", "--queries", str(folder), "long-words"]
     rows = json.loads(cli(*call, "--letters", "9", "--tag", "NOUN", "-f", "json").out)
     assert rows and all(len(row["form"]) >= 9 and row["n"] > 0 for row in rows)
-    told = cli(*call, "--help").out
-    assert "How many letters. Default: 8." in told and "[NOUN|VERB]" in told
+    printed = cli(*call, "--help").out
+    assert "How many letters. Default: 8." in printed and "[NOUN|VERB]" in printed
     assert "NOUN" in cli(*call, "--tag", "NUON", status=2).err
     assert "long_words" in cli("queries", "--queries", folder).out.split("Your own")[1]
 
@@ -82,9 +82,9 @@ def test_the_length_of_a_text_is_one_on_spark_too(
 def test_it_is_a_call(folder: Path, sample_bank: Path) -> None:
     (folder / "inputs.sql").write_text(PER_RUN)
     with open_bank(sample_bank, queries=folder) as bank:
-        found = bank.query("long_words", letters=9)
-        assert found.columns == ["form", "n"]
-        assert found.equals(bank.sql(LONG_WORDS.partition("select")[1] + _statement("9", "null")))
+        rows = bank.query("long_words", letters=9)
+        assert rows.columns == ["form", "n"]
+        assert rows.equals(bank.sql(LONG_WORDS.partition("select")[1] + _statement("9", "null")))
         assert bank.query("inputs").rows() == [(127, "sample/minilm")]
         run_of = bank.run_of("inputs")
         assert run_of is not None and run_of.name == "sample/minilm"
@@ -135,7 +135,7 @@ def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
 
 @pytest.mark.usual(3)
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "message"),
     [
         ("select * from read_csv('/etc/passwd')", "tries to use a file"),
         ("copy (select 1) to 'stolen.csv'", "Only statements that read run here"),
@@ -144,7 +144,7 @@ def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
     ],
 )
 def test_a_statement_from_outside_can_only_read_the_bank(
-    folder: Path, sample_bank: Path, statement: str, told: str
+    folder: Path, sample_bank: Path, statement: str, message: str
 ) -> None:
     header = "".join(line for line in LONG_WORDS.splitlines(True) if line.startswith("-- "))
     plain = "".join(line for line in header.splitlines(True) if "param" not in line)
@@ -152,12 +152,12 @@ def test_a_statement_from_outside_can_only_read_the_bank(
     before = sample_bank.read_bytes()
     with open_bank(sample_bank, queries=folder) as bank, pytest.raises(QueryError) as error:
         bank.query("long_words")
-    assert told in f"{error.value}"
+    assert message in f"{error.value}"
     assert sample_bank.read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("best_head", LONG_WORDS, "attnbank already has an analysis with this name"),
         ("chosen_run", LONG_WORDS, "attnbank already has an analysis with this name"),
@@ -171,15 +171,15 @@ def test_a_statement_from_outside_can_only_read_the_bank(
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_analysis_is_told(
-    folder: Path, cli: Cli, name: str, text: str | bytes, told: str
+    folder: Path, cli: Cli, name: str, text: str | bytes, message: str
 ) -> None:
     data = text.encode() if isinstance(text, str) else text
     (folder / f"{name}.sql").write_bytes(data)
-    shown = cli("queries", "--queries", folder)
-    assert f"Warning: {folder / name}.sql: " in shown.err and told in shown.err
-    assert "long_words" in shown.out
+    printed = cli("queries", "--queries", folder)
+    assert f"Warning: {folder / name}.sql: " in printed.err and message in printed.err
+    assert "long_words" in printed.out
     if name in ("Words", "words"):
-        assert told in cli("query", "--queries", folder, name, status=2).err
+        assert message in cli("query", "--queries", folder, name, status=2).err
 
 
 def test_a_folder_that_is_none_is_told(folder: Path, cli: Cli) -> None:

@@ -55,10 +55,10 @@ def test_what_must_be_done_first_is_told(bank: Bank) -> None:
         lambda: bank.sql("from head_distance()"),
     ]
     for ask in asks:
-        with pytest.raises(QueryError) as told:
+        with pytest.raises(QueryError) as error:
             ask()
-        assert told.value.fact.endswith("are not computed yet.")
-        assert told.value.remedy.startswith("Type: attnbank compute head_distance")
+        assert error.value.fact.endswith("are not computed yet.")
+        assert error.value.remedy.startswith("Type: attnbank compute head_distance")
 
 
 @pytest.mark.slow

@@ -149,8 +149,8 @@ def test_nothing_gets_out_or_in(bank: Bank) -> None:
             assert len(str(error).splitlines()) <= 2, error
     assert passed == []
     assert hashlib.sha256(bank.path.read_bytes()).digest() == before
-    assert [each.name for each in Path.cwd().iterdir()] == ["data.csv"]
-    assert [each.name for each in bank.path.parent.iterdir() if each.is_file()] == ["copy.duckdb"]
+    assert [path.name for path in Path.cwd().iterdir()] == ["data.csv"]
+    assert [path.name for path in bank.path.parent.iterdir() if path.is_file()] == ["copy.duckdb"]
     assert bank.sql("select count(*) as n from word")["n"].item() > 0
     assert frame_of_the_caller.height == 1
 
@@ -172,7 +172,7 @@ def test_the_connection_of_the_analyses_reaches_no_other_file(bank: Bank, statem
     with pytest.raises(duckdb.Error):
         bank.connection.execute(statement.replace("{bank}", str(bank.path))).fetchall()
     assert bank.path.read_bytes() == before
-    assert [each.name for each in Path.cwd().iterdir()] == ["data.csv"]
+    assert [path.name for path in Path.cwd().iterdir()] == ["data.csv"]
 
 
 def test_statements_that_read_run(bank: Bank) -> None:
@@ -279,13 +279,13 @@ def test_a_script_that_leaves_a_bank_open_ends_in_silence(sample_bank: Path) -> 
 @pytest.mark.slow
 def test_the_bank_can_be_asked_in_both_ways_in_turn(bank: Bank) -> None:
     for _ in range(2):
-        asked = bank.query("best_head", relation="obj")
-        assert bank.sql("from best_head(relation := 'obj')").equals(asked)
+        rows = bank.query("best_head", relation="obj")
+        assert bank.sql("from best_head(relation := 'obj')").equals(rows)
     with open_bank(bank.path) as second:  # a second one of the same file, at the same time
         assert second.query("best_head").height == bank.sql("from best_head()").height
 
 
 def test_two_columns_of_one_name_are_told(bank: Bank) -> None:
-    with pytest.raises(QueryError, match="Two columns are called form") as told:
+    with pytest.raises(QueryError, match="Two columns are called form") as error:
         bank.sql("select form, upper(form) as form from word limit 1")
-    assert "as NAME" in str(told.value.remedy)
+    assert "as NAME" in str(error.value.remedy)

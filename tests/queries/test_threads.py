@@ -100,10 +100,10 @@ def test_a_closed_bank_says_so(name: str, sample_bank: Path) -> None:
     bank.sql("select 1")
     bank.close()
     bank.close()
-    with pytest.raises(BankError) as told:
+    with pytest.raises(BankError) as error:
         ASKS[name](bank)
-    assert told.value.fact == f"The bank {sample_bank} is closed."
-    assert "open_bank(" in told.value.remedy
+    assert error.value.fact == f"The bank {sample_bank} is closed."
+    assert "open_bank(" in error.value.remedy
 
 
 def test_a_lazy_table_of_a_closed_bank_says_so(sample_bank: Path) -> None:

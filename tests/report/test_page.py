@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -132,24 +131,6 @@ def _check(address: str, rows: pl.DataFrame) -> None:
     )
 
 
-def test_pictures_say_the_numbers_of_the_rows(
-    html: str, asked: dict[str, SectionAnswer | Missing]
-) -> None:
-    told = asked["relative-position"]
-    assert isinstance(told, SectionAnswer)
-    part = html[html.index('<article id="relative-position"') :]
-    part = part[: part.index("</article>")]
-    marks = re.findall(r"<title>Head: (\d+); Layer: (\d+); previous: ([^;]+);", part)
-    shown = {(int(layer), int(head)): float(number) for head, layer, number in marks}
-    assert shown == pytest.approx(
-        {
-            (layer, head): number
-            for layer, head, number in told.rows.select("layer", "head", "previous").rows()
-        },
-        rel=1e-9,
-    )
-
-
 def test_every_picture_says_the_numbers_of_its_rows(
     html: str, asked: dict[str, SectionAnswer | Missing]
 ) -> None:
@@ -198,7 +179,7 @@ def _check_marks(root: ElementTree.Element, name: str, frame: pl.DataFrame) -> N
 
 def _said(root: ElementTree.Element, columns: list[str]) -> Iterator[dict[str, str]]:
     """What the marks of a picture say, by column; the picture as a whole has a title too."""
-    titles = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    titles = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}title")]
     for title in titles[1:]:
         fields = dict(part.split(": ", 1) for part in title.split("; ") if ": " in part)
         fields = {key.lower(): value for key, value in fields.items()} | fields
@@ -247,7 +228,11 @@ def test_nothing_is_asked_for_elsewhere(html: str, found: Reader, tmp_path: Path
     (tmp_path / "report.html").write_text(html, encoding="utf-8")
     assert not list(offline.fetched(tmp_path))
     assert not {"script", "iframe", "link", "img", "object", "form"} & {*found.tags}
-    assert not [each for each in found.attributes if each[1].startswith("on") or each[1] == "style"]
+    assert not [
+        attribute
+        for attribute in found.attributes
+        if attribute[1].startswith("on") or attribute[1] == "style"
+    ]
     policy = next(value for _, name, value in found.attributes if value.startswith("default-src"))
     assert "default-src 'none'" in policy and "unsafe" not in policy
     followed = [value for tag, name, value in found.attributes if (tag, name) == ("a", "href")]
@@ -271,7 +256,7 @@ def test_the_page_is_well_built(found: Reader) -> None:
 
 
 def test_progress_is_told(made: tuple[str, list[tuple[int, int]]]) -> None:
-    total = sum(len(each.sections) for each in chapters())
+    total = sum(len(chapter.sections) for chapter in chapters())
     assert made[1] == [(done, total) for done in range(total + 1)]
 
 
@@ -283,7 +268,7 @@ def test_pictures_on_one_page_do_not_clash() -> None:
     )
     made = ElementTree.fromstring(inline(svg, "p-", "a <picture>"))
     name = "{http://www.w3.org/2000/svg}"
-    assert [each.text for each in made.iter(f"{name}title")] == ["a <picture>", "x < 1"]
+    assert [element.text for element in made.iter(f"{name}title")] == ["a <picture>", "x < 1"]
     assert made.find(f"{name}clipPath").get("id") == "p-0"  # type: ignore[union-attr]
     assert made.find(f"{name}g").attrib == {"clip-path": "url(#p-0)"}  # type: ignore[union-attr]
     assert made.get("aria-labelledby") == "p-title"

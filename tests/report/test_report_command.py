@@ -36,8 +36,8 @@ SENTENCE = f"""\
 @pytest.mark.slow
 def test_the_command_writes_the_page(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "report.html"
-    told = cli("-b", sample_bank, "report", "-o", file)
-    assert not told.out and "Answering: 21 of 21 sections" in told.err
+    printed = cli("-b", sample_bank, "report", "-o", file)
+    assert not printed.out and "Answering: 21 of 21 sections" in printed.err
     assert "table-1" in read(file.read_text(encoding="utf-8")).ids
     assert list(tmp_path.iterdir()) == [file]
 
@@ -57,8 +57,8 @@ def test_what_cannot_be_written_is_told(
     cli: Cli, args: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    told = cli("-b", sample_bank, "report", *args, status=status).err
-    assert message in told and "Traceback" not in told
+    printed = cli("-b", sample_bank, "report", *args, status=status).err
+    assert message in printed and "Traceback" not in printed
     assert not list(tmp_path.iterdir())
 
 
@@ -86,7 +86,7 @@ def test_names_of_a_corpus_are_no_markup(
     words = set()
     for part in html.split("<svg")[1:]:
         root = ElementTree.fromstring("<svg" + part[: part.index("</svg>") + len("</svg>")])
-        words |= {"".join(each.itertext()).strip("\u2067\u2069") for each in root.iter()}
+        words |= {"".join(element.itertext()).strip("\u2067\u2069") for element in root.iter()}
     assert {SCRIPT, QUOTES, HEBREW, "a\\u202eb", "&amp;", "</style>"} <= words
     assert "<img src=x onerror=alert(1)>" in html.replace("&lt;", "<").replace("&gt;", ">")
 

@@ -24,7 +24,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
 
-SECTIONS = {each.key: each for chapter in chapters() for each in chapter.sections}
+SECTIONS = {section.key: section for chapter in chapters() for section in chapter.sections}
 
 
 def ask(bank: Path, key: str, run: str | None = None) -> SectionAnswer | Missing:
@@ -37,7 +37,9 @@ def test_sections_name_what_there_is() -> None:
     assert len({*keys}) == len(keys)
     for section in SECTIONS.values():
         assert isinstance(section, Section) and section.reading.endswith(".")
-        parameters = {each.name for each in registry.find_analysis(section.analysis).parameters}
+        parameters = {
+            parameter.name for parameter in registry.find_analysis(section.analysis).parameters
+        }
         assert {*section.values} <= parameters
         assert registry.find_analysis(section.picture).plot is not None
     named = {each.published for each in SECTIONS.values() if each.published}
@@ -58,9 +60,9 @@ def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
             for row in bank.query("best_head", subtypes=True).iter_rows(named=True)
         }
         possessive = bank.query("best_head", subtypes=True, possessive=True)
-    told = ask(sample_bank, "table-1")
-    assert isinstance(told, SectionAnswer) and told.comparison is not None
-    rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
+    answer = ask(sample_bank, "table-1")
+    assert isinstance(answer, SectionAnswer) and answer.comparison is not None
+    rows = {row["paper"]: row for row in answer.comparison.rows.iter_rows(named=True)}
     assert rows["dobj"]["paper: accuracy"] == "86.8" and rows["dobj"]["this bank"] == "obj"
     assert rows["dobj"]["accuracy"] == f"{100 * ours['obj']['accuracy']:.1f}"
     assert rows["dobj"]["head"] == f"{ours['obj']['layer']}-{ours['obj']['head']}"
@@ -82,9 +84,9 @@ def test_names_of_the_paper_need_no_counterpart(
     corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
     corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
     ingest_into(bank, corpus, tiny_model("bert"))
-    told = ask(bank, "table-1")
-    assert isinstance(told, SectionAnswer) and told.comparison is not None
-    rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
+    answer = ask(bank, "table-1")
+    assert isinstance(answer, SectionAnswer) and answer.comparison is not None
+    rows = {row["paper"]: row for row in answer.comparison.rows.iter_rows(named=True)}
     assert rows["dobj"]["this bank"] == "dobj" and rows["dobj"]["n"] == "12"
     assert rows["mark"]["n"] == "12" and not rows["mark"]["how far it is fair"]
     assert rows["ccomp"]["this bank"] == "ccomp: fewer than 10 here"
@@ -97,7 +99,7 @@ def test_claims_are_measured_on_the_rows() -> None:
     assert MEASURES["previous_heads"](frame) == "2 of 4 (layers 1, 2)"
     assert MEASURES["next_heads"](frame) == "0 of 4"
     layers = [*range(1, 13)]
-    sep = pl.DataFrame({"layer": layers, "sep": [float(each) for each in layers]})
+    sep = pl.DataFrame({"layer": layers, "sep": [float(layer) for layer in layers]})
     assert middle(12) == (6, 10) and middle(6) == (3, 5) and middle(1) == (1, 1)
     assert MEASURES["sep_in_the_middle"](sep) == "800.0 % (layers 6 to 10 of 12)"
     gradients = pl.DataFrame(
@@ -126,9 +128,9 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
         of = subject(bank, runs[0])
         assert of.is_named and of.main is not None and of.main.name == runs[0]
         for key in ("table-1", "table-2", "figure-3", "functions"):
-            told = answer_section(bank, SECTIONS[key], of)
-            assert isinstance(told, SectionAnswer)
-            names[key] = told.runs
+            answer = answer_section(bank, SECTIONS[key], of)
+            assert isinstance(answer, SectionAnswer)
+            names[key] = answer.runs
     assert names["table-1"] == names["functions"] == (runs[0],)
     assert runs[0].startswith("press/")
     assert "/document" in names["table-2"][0] and "/pair" in names["figure-3"][0]
@@ -178,9 +180,9 @@ def test_a_control_stands_beside_the_trained_model(
             )
             for run in (trained, other, control)
         }
-    told = ask(bank, "control")
-    assert isinstance(told, SectionAnswer) and told.runs == (trained, control)
-    assert parsed(told.command) == "query"
+    answer = ask(bank, "control")
+    assert isinstance(answer, SectionAnswer) and answer.runs == (trained, control)
+    assert parsed(answer.command) == "query"
     table = ask(bank, "table-1")
     assert isinstance(table, SectionAnswer) and table.comparison is not None
     assert table.runs == (trained,)
@@ -224,14 +226,14 @@ def parsed(command: str) -> str:
 def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) -> None:
     absent = {}
     for key in SECTIONS:
-        told = ask(sample_bank, key)
-        if isinstance(told, Missing):
-            absent[key] = parsed(told.command)
-            assert told.reason and "Traceback" not in told.reason
+        answer = ask(sample_bank, key)
+        if isinstance(answer, Missing):
+            absent[key] = parsed(answer.command)
+            assert answer.reason and "Traceback" not in answer.reason
         else:
-            parsed(told.command)
-            assert told.drawn is not None
-            parsed(told.drawn.command)
+            parsed(answer.command)
+            assert answer.drawn is not None
+            parsed(answer.drawn.command)
     assert absent == {
         "figure-3": "ingest", "table-2": "ingest", "table-3": "probe", "probe-heads": "probe",
         "figure-6": "compute", "layers": "compute", "ablation": "ingest",
@@ -245,9 +247,9 @@ def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
     empty = put(tmp_path / "empty.duckdb")
     open_to_write(empty, "test").close()
     for key in SECTIONS:
-        told = ask(empty, key)
-        assert isinstance(told, Missing)
-        assert parsed(told.command) in ("ingest", "probe")
+        answer = ask(empty, key)
+        assert isinstance(answer, Missing)
+        assert parsed(answer.command) in ("ingest", "probe")
 
 
 @pytest.mark.slow
@@ -260,13 +262,13 @@ def test_a_bank_without_trees_says_what_to_type(
     ingest_into(bank, text, tiny_model("bert"))
     answered = []
     for key in SECTIONS:
-        told = ask(bank, key)
-        if isinstance(told, SectionAnswer):
+        answer = ask(bank, key)
+        if isinstance(answer, SectionAnswer):
             answered.append(key)
         else:
-            assert parsed(told.command) in ("ingest", "probe", "compute")
+            assert parsed(answer.command) in ("ingest", "probe", "compute")
             if key in ("table-1", "figure-5"):
-                assert " CORPUS " in told.command  # the bank's own corpus would not do
+                assert " CORPUS " in answer.command  # the bank's own corpus would not do
     surface = ["figure-1", "relative-position", "figure-2", "figure-4"]
     assert answered == [*surface, "patterns", "classes", "functions"]
 

@@ -74,13 +74,13 @@ def test_a_picture_goes_where_its_ending_says(
     assert shell(*asked, "-o", str(path)) == (0, "", "")
     made = path.read_bytes()
     with open_bank(shown_bank) as bank:
-        shown = bank.show("sample_story-1", "3-1")
+        figure = bank.show("sample_story-1", "3-1")
     if format_ == "svg":
-        assert canonicalize(made.decode()) == canonicalize(shown.draw("dark").rstrip())
+        assert canonicalize(made.decode()) == canonicalize(figure.draw("dark").rstrip())
     elif format_ == "html":
-        assert made.decode() == shown.html("dark")
+        assert made.decode() == figure.html("dark")
     elif format_ == "png":
-        size = re.search(r'width="(\d+)" height="(\d+)"', shown.draw())
+        size = re.search(r'width="(\d+)" height="(\d+)"', figure.draw())
         assert size is not None
         assert made.startswith(b"\x89PNG")
         wide, high = (int.from_bytes(made[at : at + 4], "big") for at in (16, 20))

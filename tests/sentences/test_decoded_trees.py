@@ -73,8 +73,8 @@ def test_arcs_that_no_dependency_has_are_dashed(
     shown_bank: Path, run_names: dict[str, str], run: str, source: str
 ) -> None:
     with open_bank(shown_bank) as bank:
-        shown = bank.show(SENTENCE, ["1-1", "3-4"], run=run_names[run], decoded=source)
-    gold, *decoded = _arcs(shown.svg)
+        figure = bank.show(SENTENCE, ["1-1", "3-4"], run=run_names[run], decoded=source)
+    gold, *decoded = _arcs(figure.svg)
     assert not any(gold)
     parts: dict[str, list[tuple[int | None, int | None]]] = {
         "head": [(1, 1), (3, 4)], "layer": [(1, None), (3, None)], "all": [(None, None)],
@@ -83,18 +83,18 @@ def test_arcs_that_no_dependency_has_are_dashed(
         _slow(shown_bank, run_names[run], source, layer, head) for layer, head in parts[source]
     ]
     assert any(map(any, decoded)) and not all(map(all, decoded))
-    told = " ".join(texts(shown.svg))
-    assert f"The gold tree of {SENTENCE}" in told
-    assert "Dashed arcs of a decoded tree join words that no gold dependency joins." in told
-    assert len(re.findall(r"by \S.*?: \d+ of 1\d gold dependencies", told)) == len(decoded)
+    printed = " ".join(texts(figure.svg))
+    assert f"The gold tree of {SENTENCE}" in printed
+    assert "Dashed arcs of a decoded tree join words that no gold dependency joins." in printed
+    assert len(re.findall(r"by \S.*?: \d+ of 1\d gold dependencies", printed)) == len(decoded)
 
 
 def test_a_word_of_a_decoded_tree_has_the_gold_relation_of_its_arc(
     shown_bank: Path, run_names: dict[str, str]
 ) -> None:
     with open_bank(shown_bank) as bank:
-        shown = bank.show(SENTENCE, "1-1", run=run_names["single"], decoded="all")
-    gold, decoded = shown.facts.trees.values()
+        figure = bank.show(SENTENCE, "1-1", run=run_names["single"], decoded="all")
+    gold, decoded = figure.facts.trees.values()
     for at, head in enumerate(decoded.heads):
         if at in decoded.wrong or head is None:
             assert decoded.relations[at] is None
@@ -109,4 +109,4 @@ def test_what_cannot_be_shown(shown_bank: Path, run_names: dict[str, str]) -> No
         with pytest.raises(QueryError, match="has no decoded trees of this kind"):
             bank.show(SENTENCE, "1-1", run=run_names["document"], decoded="head")
         part = bank.show(SENTENCE, "1-1", run=run_names["single"], decoded="head", words=(2, 6))
-    assert all(len(each.words) == 5 for each in part.facts.trees.values())
+    assert all(len(tree.words) == 5 for tree in part.facts.trees.values())

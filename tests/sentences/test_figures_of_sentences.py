@@ -66,11 +66,13 @@ def test_each_relation_has_its_best_head_on_a_sentence_that_has_it(
         ]  # fmt: skip
     ranked = sorted(best.rows(named=True), key=lambda row: (-row["gain"], row["relation"]))[:4]
     columns = ("relation", "layer", "head", "direction", "n", "accuracy", "gain")
-    assert frame.select(columns).rows() == [tuple(row[each] for each in columns) for row in ranked]
+    assert frame.select(columns).rows() == [
+        tuple(row[column] for column in columns) for row in ranked
+    ]
     for row in frame.rows(named=True):
         own = gold.filter(relation=row["relation"]).unique()
         counts = Counter(own["sentence"].to_list())
-        fitting = [each for each in counts if 8 <= lengths[each] <= 16]
+        fitting = [count for count in counts if 8 <= lengths[count] <= 16]
         if fitting:
             wanted = min(fitting, key=lambda each: (-counts[each], lengths[each], each))
         else:
@@ -87,4 +89,4 @@ def test_each_relation_has_its_best_head_on_a_sentence_that_has_it(
         assert {ends: lines[ends] for ends in kept} == pytest.approx(kept, rel=1e-6)
     titles = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
     for row in ranked:
-        assert any(f"{row['layer']}-{row['head']}  {row['relation']}" in each for each in titles)
+        assert any(f"{row['layer']}-{row['head']}  {row['relation']}" in title for title in titles)

@@ -103,25 +103,27 @@ def test_a_caption_says_run_n_and_command(shown_bank: Path, tmp_path: Path, cli:
     file = tmp_path / "a_b" / "best_head.pdf"
     file.parent.mkdir()
     plot = ("-b", shown_bank, "plot", "best_head")
-    told = cli(*plot, "--min-count", "1", "--caption", "-o", file).out
-    assert told.startswith("\\caption{The best head for each relation") and told.endswith("}\n")
-    assert re.search(r"n = \d+ to \d+", told) and "corpus stories" in told
+    printed = cli(*plot, "--min-count", "1", "--caption", "-o", file).out
+    assert printed.startswith("\\caption{The best head for each relation") and printed.endswith(
+        "}\n"
+    )
+    assert re.search(r"n = \d+ to \d+", printed) and "corpus stories" in printed
     command = "attnbank plot best\\_head -b bank.duckdb --min-count 1 -o best\\_head.pdf"
-    assert f"\\texttt{{{command}}}" in told and "a_b" not in told
+    assert f"\\texttt{{{command}}}" in printed and "a_b" not in printed
     for attached in (f"--output={file}", f"-o{file}"):
         other = cli(*plot, "--caption", attached).out
         assert "-o best\\_head.pdf}" in other and "a_b" not in other and "a\\_b" not in other
     show = ("-b", shown_bank, "show", "sample_story-1", "--head", "3-2", "--relation", "all")
-    told = cli(*show, "--caption", "-o", file).out
-    assert re.search(r"Of n = \d+ gold arcs \d+ are found\.", told)
-    assert "sample\\_story-1" in told and told.count("\\texttt") == 1
-    plain = re.sub(r"\\(text\w+\{\}|[{}#$%&_])", "", told.replace("$-$", ""))
+    printed = cli(*show, "--caption", "-o", file).out
+    assert re.search(r"Of n = \d+ gold arcs \d+ are found\.", printed)
+    assert "sample\\_story-1" in printed and printed.count("\\texttt") == 1
+    plain = re.sub(r"\\(text\w+\{\}|[{}#$%&_])", "", printed.replace("$-$", ""))
     assert not set("#$%&_~^") & set(plain), "what has a meaning in LaTeX is written out"
 
 
 @pytest.mark.usual(3)
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["plot", "best_head", "--column", "3 feet", "-o", "x.pdf"], "not a valid width"),
         (["plot", "best_head", "--column", "0.2in", "-o", "x.pdf"], "from 1 to 20 inches"),
@@ -136,10 +138,10 @@ def test_a_caption_says_run_n_and_command(shown_bank: Path, tmp_path: Path, cli:
 )  # fmt: skip
 def test_what_cannot_be_is_said(
     shown_bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    cli: Cli, words: list[str], told: str,
+    cli: Cli, words: list[str], message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert told in cli("-b", shown_bank, *words, status=2).err
+    assert message in cli("-b", shown_bank, *words, status=2).err
     assert not list(tmp_path.iterdir())
 
 
@@ -173,8 +175,8 @@ def test_letters_of_a_script_are_of_its_own_font(
     for file in files:
         cli("-b", shown_bank, "show", name, "--head", "1-1", "--no-title", "-o", file)
     families = {
-        "".join(each.itertext()): each.get("font-family", "").split(",")[0].strip("' ")
-        for each in ET.parse(files[0]).getroot().iter(f"{SVG}text")
+        "".join(element.itertext()): element.get("font-family", "").split(",")[0].strip("' ")
+        for element in ET.parse(files[0]).getroot().iter(f"{SVG}text")
     }
     for letters, family in (
         ("漢字", "Noto Sans CJK SC"), ("שלום", "Noto Sans Hebrew"), ("مرحبا", "Noto Sans Arabic")

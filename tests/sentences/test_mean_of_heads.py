@@ -40,21 +40,23 @@ def test_rows_and_lines_are_those_of_the_mean(
 ) -> None:
     slow = _slow(shown_bank, run_names[run])
     with open_bank(shown_bank) as bank:
-        shown = bank.show(
+        figure = bank.show(
             SENTENCE, NAMES, mean=True, run=run_names[run], relation="all", direction=direction,
             least=0,
         )  # fmt: skip
-    (drawn,) = panels(shown.svg)
-    assert drawn.head is None and shown.panels[0].full_name == "mean of 1-1, 2-4, 3-2"
+    (drawn,) = panels(figure.svg)
+    assert drawn.head is None and figure.panels[0].full_name == "mean of 1-1, 2-4, 3-2"
     for (start, end), weight in drawn.weights.items():
         if end != "elsewhere":
             expected = slow.weights[int(start)][int(end)]
             assert weight == pytest.approx(expected, rel=1e-8)  # nine digits are drawn
     is_backward = direction == "head_to_dependent"
-    assert shown.rows["layer"].null_count() == shown.rows["head"].null_count() == shown.rows.height
-    assert shown.rows["position"].to_list() == slow.own(SENTENCE)
+    assert (
+        figure.rows["layer"].null_count() == figure.rows["head"].null_count() == figure.rows.height
+    )
+    assert figure.rows["position"].to_list() == slow.own(SENTENCE)
     name = "looked_at_by_position" if is_backward else "looks_at_position"
-    for row in shown.rows.iter_rows(named=True):
+    for row in figure.rows.iter_rows(named=True):
         place = row["position"]
         most = slow.most_attending(place) if is_backward else slow.top(place)
         if place in slow.special:  # a first word that is set apart
@@ -64,7 +66,7 @@ def test_rows_and_lines_are_those_of_the_mean(
             ends = (most, place) if is_backward else (place, most)
             assert row["weight"] == pytest.approx(slow.weights[ends[0]][ends[1]], abs=CLOSE)
     found = {(int(a), int(b)) for a, b in drawn.gold("found") | drawn.gold("missed")}
-    right = shown.rows.filter(pl.col("correct"))["position"].to_list()
+    right = figure.rows.filter(pl.col("correct"))["position"].to_list()
     column = 1 if is_backward else 0
     assert len(found) > 5
     if run != "pair":  # of whose tokens only the first of a word has an arc

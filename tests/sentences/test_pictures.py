@@ -39,8 +39,8 @@ def test_every_line_is_a_weight(
     own = first.own(sentence)
     least = statistics.median(first.weights[a][b] for a in own for b in own if first.weights[a][b])
     with open_bank(shown_bank) as bank:
-        shown = bank.show(sentence, NAMES, run=run_names[run], special=special, least=least)
-    drawn = panels(shown.svg)
+        figure = bank.show(sentence, NAMES, run=run_names[run], special=special, least=least)
+    drawn = panels(figure.svg)
     assert [each.head for each in drawn] == list(HEADS)
     total = possible = 0
     for each in drawn:
@@ -60,7 +60,7 @@ def test_every_line_is_a_weight(
         assert each.weights == pytest.approx(expected, abs=1e-8)
         total += len(expected)
     assert 30 < total < possible
-    assert f"below {least:g} hidden" in " ".join(texts(shown.svg))
+    assert f"below {least:g} hidden" in " ".join(texts(figure.svg))
     if run == "decoder":
         assert all(int(a) >= int(b) for each in drawn for a, b in each.lines)
 
@@ -68,9 +68,9 @@ def test_every_line_is_a_weight(
 def test_the_rows_are_the_strongest_lines(shown_bank: Path) -> None:
     """What a word looks at most is its strongest line to another word."""
     with open_bank(shown_bank) as bank:
-        shown = bank.show("sample_story-1", "3-4", special=False, least=0.0)
-    (drawn,) = panels(shown.svg)
-    for row in shown.rows.iter_rows(named=True):
+        figure = bank.show("sample_story-1", "3-4", special=False, least=0.0)
+    (drawn,) = panels(figure.svg)
+    for row in figure.rows.iter_rows(named=True):
         own = str(row["position"])
         others = {to: weight for (start, to), weight in drawn.weights.items()
                   if start == own and to not in (own, "elsewhere")}  # fmt: skip
@@ -89,14 +89,14 @@ def test_every_line_is_as_strong_as_its_weight(shown_bank: Path, run_names: dict
             {"relation": "all"},
             {"coreference": True, "before": 2, "run": run_names["document"]},
         ):
-            shown = bank.show("sample_story-3", "2-1", **asked)
-            (drawn,) = panels(shown.svg)
+            figure = bank.show("sample_story-3", "2-1", **asked)
+            (drawn,) = panels(figure.svg)
             for ends, line in drawn.lines.items():
                 weight = float(line["data-weight"])
                 assert float(line["stroke-opacity"]) == pytest.approx(weight, abs=6e-4)
                 assert float(line["stroke-width"]) == pytest.approx(0.5 + 2.5 * weight, abs=6e-3)
                 kinds.add((drawn.marks.get(ends), weight < 0.2))
-            told = texts(shown.svg)
+            told = texts(figure.svg)
             assert told[told.index("Weight 0.1") :][:4] == ["Weight 0.1", "0.25", "0.5", "1"]
     assert {"hollow", "dots", None} <= {mark for mark, is_weak in kinds if is_weak}
 
@@ -113,8 +113,8 @@ def test_gold_arcs_are_those_of_the_tree(
     found_any = 0
     for sentence in ("sample_story-1", "sample_story-2", "sample_story-3"):
         with open_bank(shown_bank) as bank:
-            shown = bank.show(sentence, "3-2", relation=asked, direction=direction, least=0.9)
-        (drawn,) = panels(shown.svg)
+            figure = bank.show(sentence, "3-2", relation=asked, direction=direction, least=0.9)
+        (drawn,) = panels(figure.svg)
         slow = read(shown_bank, run_names["single"], sentence, (3, 2))
         found: set[tuple[int, int]] = set()
         missed: set[tuple[int, int]] = set()
@@ -141,10 +141,10 @@ def test_mentions_of_one_entity_have_one_colour(
 ) -> None:
     """Old Jonas ... he; the boy ... The boy's ... him ... him: over three sentences of an input."""
     with open_bank(shown_bank) as bank:
-        shown = bank.show(
+        figure = bank.show(
             "sample_story-3", "2-1", run=run_names["document"], coreference=True, before=2
         )
-    (drawn,) = panels(shown.svg)
+    (drawn,) = panels(figure.svg)
     words = drawn.left
     first = int(min(drawn.lines, key=lambda ends: int(ends[0]))[0])
     spelled: dict[int, list[str]] = {}
@@ -155,7 +155,7 @@ def test_mentions_of_one_entity_have_one_colour(
         1: ["the boy", "The boy 's", "him", "him"],
     }
     colours: dict[str, set[str]] = {}
-    for bar in ET.fromstring(shown.svg).iter(f"{SVG}rect"):
+    for bar in ET.fromstring(figure.svg).iter(f"{SVG}rect"):
         if bar.get("class") == "mention":
             colours.setdefault(bar.attrib["data-entity"], set()).add(bar.attrib["fill"])
     assert all(len(each) == 1 for each in colours.values())
@@ -172,9 +172,9 @@ def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
     with open_bank(shown_bank) as bank:
         layer = bank.show("sample_story-1", layer=2)
         hits = bank.show("pattern { V -[obj]-> O }", "3-1", hits=3, corpus="stories")
-        found = bank.find("pattern { V -[obj]-> O }", corpus="stories", context=False)
+        rows = bank.find("pattern { V -[obj]-> O }", corpus="stories", context=False)
     words: dict[str, set[int]] = {}
-    for name, *matched in found.rows():
+    for name, *matched in rows.rows():
         words.setdefault(name, set()).update(matched)
     assert [each.head for each in panels(layer.svg)] == [(2, 1), (2, 2), (2, 3), (2, 4)]
     assert layer.rows.height == 4 * 15
@@ -190,14 +190,14 @@ def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
 
 def test_the_title_says_run_model_and_corpus(shown_bank: Path, run_names: dict[str, str]) -> None:
     with open_bank(shown_bank) as bank:
-        shown = bank.show("sample_story-1", "3-1")
+        figure = bank.show("sample_story-1", "3-1")
         model = Path(bank.runs().filter(name=run_names["single"])["model"][0]).name
-    told = " ".join(texts(shown.svg))
-    assert "Head 3-1 on sample_story-1" in told
-    assert f"Run {run_names['single']}: model {model}, corpus stories." in told
-    assert shown._repr_svg_() == shown.svg == shown.draw("light") != shown.draw("dark")
+    printed = " ".join(texts(figure.svg))
+    assert "Head 3-1 on sample_story-1" in printed
+    assert f"Run {run_names['single']}: model {model}, corpus stories." in printed
+    assert figure._repr_svg_() == figure.svg == figure.draw("light") != figure.draw("dark")
     with pytest.raises(CallError, match="Theme pink does not exist"):
-        shown.draw("pink")
+        figure.draw("pink")
 
 
 def test_a_picture_is_the_same_every_time(shown_bank: Path) -> None:
@@ -238,8 +238,8 @@ def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
     assert len(_rows_of(short)) == 1 and tall < high
 
 
-def _x(told: tuple[str, float]) -> float:
-    return told[1]
+def _x(message: tuple[str, float]) -> float:
+    return message[1]
 
 
 def _rows_of(drawn: str) -> list[dict[str, list[tuple[str, float]]]]:
@@ -298,9 +298,9 @@ def test_hostile_words_are_words(shown_bank: Path) -> None:
     """Markup, quotes, right-to-left and wide text, in words, relations, tags and the sent_id."""
     name = '<script>alert("x")</script>'
     with open_bank(shown_bank) as bank:
-        shown = bank.show(name, "1-1", relation="all", coreference=True, tree=True)
+        figure = bank.show(name, "1-1", relation="all", coreference=True, tree=True)
     for theme in ("light", "dark"):
-        svg, page = shown.draw(theme), shown.html(theme)
+        svg, page = figure.draw(theme), figure.html(theme)
         (drawn,) = panels(svg)
         words = ["<script>alert(1)</script>", "&", "שלום)", "\"漢字'", "مرحبا"]
         assert drawn.left == drawn.right == ["[CLS]", *words, "[SEP]"]
@@ -319,8 +319,8 @@ def test_hostile_words_are_words(shown_bank: Path) -> None:
 def test_a_page_reads_nothing_else(shown_bank: Path) -> None:
     """One file, whose one script is allowed by its digest; a notebook has it in a frame."""
     with open_bank(shown_bank) as bank:
-        shown = bank.show("sample_story-1", "3-1")
-    page = shown.html()
+        figure = bank.show("sample_story-1", "3-1")
+    page = figure.html()
     ((script, digest),) = zip(
         re.findall(r"<script>(.*?)</script>", page, re.S),
         re.findall(r"script-src 'sha256-([^']+)'", page),
@@ -330,7 +330,7 @@ def test_a_page_reads_nothing_else(shown_bank: Path) -> None:
     assert "default-src 'none'" in page and "@import" not in page
     addresses = page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert "http" not in addresses and "url(" not in addresses and "src=" not in addresses
-    framed = shown._repr_html_()
+    framed = figure._repr_html_()
     assert (
         framed.startswith('<iframe sandbox="allow-scripts" srcdoc="') and "<script>" not in framed
     )

@@ -92,23 +92,23 @@ def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) ->
         before = bank.show("sample_story-1", "3-2", relation="obj").rows
     save_pairs(copy, SavedRelation("doing", request, "S", "O", None, statement), pairs.to_arrow())
     with open_bank(copy) as bank:
-        shown = bank.show("sample_story-1", "3-2", relation="doing")
-    kept = shown.rows.filter(pl.col("relation").is_not_null())
+        figure = bank.show("sample_story-1", "3-2", relation="doing")
+    kept = figure.rows.filter(pl.col("relation").is_not_null())
     assert kept.select("dependent", "gold_head", "relation").rows() == [
         ("Jonas", "lighthouse", "doing"), ("he", "boy", "doing")
     ]  # fmt: skip
     assert kept["correct"].to_list() == (kept["looks_at"] == kept["gold_head"]).to_list()
-    assert shown.rows["looks_at"].to_list() == before["looks_at"].to_list()
-    (panel,) = shown.panels
+    assert figure.rows["looks_at"].to_list() == before["looks_at"].to_list()
+    (panel,) = figure.panels
     assert panel.gold.select("from_position", "to_position").rows() == [(2, 6), (11, 14)]
 
 
 def test_words_are_marked_by_their_indexes(shown_bank: Path, run_names: dict[str, str]) -> None:
     """As the words that a request finds are, in one sentence that is named."""
     with open_bank(shown_bank) as bank:
-        shown = bank.show(SENTENCES[0], "2-4", run=run_names["single"], matched=(2, 5))
-        words = shown.panels[0].words
+        figure = bank.show(SENTENCES[0], "2-4", run=run_names["single"], matched=(2, 5))
+        words = figure.panels[0].words
         assert words.filter("is_matched")["index"].to_list() == [2, 5]
-        assert list(shown.marked.values()) == [frozenset({2, 5})]
+        assert list(figure.marked.values()) == [frozenset({2, 5})]
         with pytest.raises(CallError, match=r"has no word 99\.\nIts words are 1 to 15"):
             bank.show(SENTENCES[0], "2-4", matched=[2, 99])

@@ -260,8 +260,8 @@ def make_banks(banks: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, Forked() as served:
         asking = _Asking(Path(folder), served)
         text = [
-            each.read_text(encoding="utf-8")
-            for each in sorted(Path(folder).glob("sample/*.conllu"))
+            path.read_text(encoding="utf-8")
+            for path in sorted(Path(folder).glob("sample/*.conllu"))
         ]
         tiny_models.save("bert", Path(folder, "tiny"), text, masked_lm=True)
         if (decoder := real_models.get("smollm2")) is not None:
@@ -296,7 +296,7 @@ def _of_analyses(asking: _Asking, name: str) -> Iterator[Answer]:
     with open_bank(f"{name}.duckdb") as bank:
         runs = bank.runs()["name"].to_list()
         for analysis in analyses().values():
-            takes_run = any(each.name == "run" for each in analysis.parameters)
+            takes_run = any(parameter.name == "run" for parameter in analysis.parameters)
             for run in [None, *runs] if takes_run else [None]:
                 values = {} if run is None else {"run": run}
                 asked = f"{name}: {analysis.name}{'' if run is None else f' of {run}'}"

@@ -57,28 +57,28 @@ def panels(svg: str) -> list[Drawn]:
             drawn.lines[ends] = dict(line.attrib)
         for side in group.iter(f"{SVG}g"):
             if side.get("class") == "from":
-                drawn.left += [_text(each) for each in side.iter(f"{SVG}text")]
+                drawn.left += [_text(element) for element in side.iter(f"{SVG}text")]
         drawn.right = [
-            _text(each) for each in group.iter(f"{SVG}text") if each.get("class") == "to"
+            _text(element) for element in group.iter(f"{SVG}text") if element.get("class") == "to"
         ]
         for mark in group.iter(f"{SVG}g"):
             if mark.get("class") == "arc":
                 dots, *rings = mark.iter(f"{SVG}path")
                 colour = dots.attrib["stroke"]
-                kinds = ["full" if each.attrib["fill"] == colour else "hollow" for each in rings]
+                kinds = ["full" if ring.attrib["fill"] == colour else "hollow" for ring in rings]
                 ends = mark.attrib["data-from"], mark.attrib["data-to"]
                 drawn.marks[ends] = kinds[0] if kinds else "dots"
         for bar in group.iter(f"{SVG}rect"):
             if bar.get("class") == "mention":
                 names = ("entity", "first", "last", "head")
-                drawn.mentions.append(tuple(int(bar.attrib[f"data-{each}"]) for each in names))  # type: ignore[arg-type]
+                drawn.mentions.append(tuple(int(bar.attrib[f"data-{name}"]) for name in names))  # type: ignore[arg-type]
         found.append(drawn)
     return found
 
 
 def texts(svg: str) -> list[str]:
     """Every text of a picture."""
-    return [_text(each) for each in ET.fromstring(svg).iter(f"{SVG}text")]
+    return [_text(element) for element in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
 def _text(element: ET.Element) -> str:
@@ -94,12 +94,16 @@ class Map:
 
     def own(self, sentence: str) -> list[int]:
         """The positions of a sentence's words."""
-        return [each["position"] for each in self.positions if each["sentence"] == sentence]
+        return [
+            position["position"] for position in self.positions if position["sentence"] == sentence
+        ]
 
     @property
     def special(self) -> list[int]:
         kinds = ("word", "token")
-        return [each["position"] for each in self.positions if each["kind"] not in kinds]
+        return [
+            position["position"] for position in self.positions if position["kind"] not in kinds
+        ]
 
     def top(self, place: int) -> int | None:
         """What a position looks at most, except itself and special tokens; first of equals."""
@@ -122,9 +126,9 @@ class Map:
         """The positions of the syntactic head of a position's word (several if it is split)."""
         word = self.positions[place]
         return [
-            each["position"]
-            for each in self.positions
-            if each["sentence"] == word["sentence"] and each["index"] == word["head_index"]
+            position["position"]
+            for position in self.positions
+            if position["sentence"] == word["sentence"] and position["index"] == word["head_index"]
         ]
 
 
