@@ -6,9 +6,8 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import oracle_differences
-import oracle_statistics
 import pytest
+from oracle_statistics import difference_of_shares, interval, mean_difference
 
 from attnbank.queries import open_bank
 
@@ -98,7 +97,7 @@ def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
     assert row["whole"] == pytest.approx(np.mean([each[3] for each in rows]))
     assert row["control_mean"] == pytest.approx(np.mean(means[1:]))
     assert row["p"] == pytest.approx((1 + sum(each >= means[0] for each in means[1:])) / SETS)
-    told = oracle_differences.means(
+    told = mean_difference(
         [difference[chosen & (document == each)].tolist() for each in range(1, DOCUMENTS + 1)]
     )
     assert (row["difference"], row["low"], row["high"]) == pytest.approx(told, rel=2e-3)
@@ -123,7 +122,7 @@ def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str)
         agreement = opened.query("agreement_accuracy")
     (row,) = found.filter(found["outcome"] == source).to_dicts()
     clusters = {cluster for cluster, _, _ in rows}
-    told = oracle_differences.shares(
+    told = difference_of_shares(
         [[(bool(a), bool(b)) for own, a, b in rows if own == cluster] for cluster in clusters]
     )
     assert (row["difference"], row["low"], row["high"]) == pytest.approx(told, abs=1e-3)
@@ -139,9 +138,7 @@ def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str)
             for each in frame.rows(named=True)
             if each["name"] == "whole model"
         )
-        share = oracle_statistics.interval(
-            [[bool(a) for at, a, _ in rows if at == cluster] for cluster in clusters]
-        )
+        share = interval([[bool(a) for at, a, _ in rows if at == cluster] for cluster in clusters])
         assert share is not None and (own["low"], own["high"]) == pytest.approx(share[1:], abs=1e-3)
     if source == "same.tsv":
         assert row["n"] == 10 and row["difference"] == 0

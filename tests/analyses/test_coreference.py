@@ -11,7 +11,7 @@ import duckdb
 import new_banks
 import oracle_coreference as slow
 import pytest
-from oracle_statistics import interval, paired_interval, sign_flips
+from oracle_statistics import difference_of_shares, interval, pairs_of, sign_flips
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import MINILM
@@ -310,26 +310,13 @@ def _outcomes(
     return [rows for rows in outcomes if rows]
 
 
-def _alone(outcomes: list[list[tuple[bool, bool]]]) -> list[tuple[int, int, int]]:
-    """Of each document, what the head has right alone, what the rule has, and the mentions."""
-    return [
-        (
-            sum(right and not by_rule for right, by_rule in rows),
-            sum(by_rule and not right for right, by_rule in rows),
-            len(rows),
-        )
-        for rows in outcomes
-    ]
-
-
 def _check_ends(row: dict[str, Any], outcomes: list[list[tuple[bool, bool]]]) -> None:
     """The interval of an accuracy, and the gain over the rule with its interval."""
     _, *ends = interval([[right for right, _ in rows] for rows in outcomes]) or [None]
     assert (row["low"], row["high"]) == pytest.approx(tuple(ends), abs=2e-3)
-    alone = _alone(outcomes)
-    assert row["gain"] == pytest.approx(sum(a - b for a, b, _ in alone) / row["n"])
-    gains = (row["gain_low"], row["gain_high"])
-    assert gains == pytest.approx(paired_interval(alone), abs=2e-3)
+    gain, *ends = difference_of_shares(outcomes)
+    assert row["gain"] == pytest.approx(gain)
+    assert (row["gain_low"], row["gain_high"]) == pytest.approx(tuple(ends), abs=2e-3)
 
 
 def _frame(case: Case, call: str) -> list[dict[str, Any]]:
@@ -382,7 +369,7 @@ def test_best_head_held_out(case: Case, among: str) -> None:
         if len(outcomes) < 5:
             assert row["p_value"] is None
         else:
-            flips = sign_flips([a - b for a, b, _ in _alone(outcomes)])
+            flips = sign_flips([a - b for a, b, _ in pairs_of(outcomes)])
             assert row["p_value"] == pytest.approx(flips, rel=1e-12)
 
 

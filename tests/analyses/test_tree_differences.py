@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracle_differences
 import pytest
 from case_bank import make_bank
+from oracle_statistics import Interval, difference_of_shares
 from toy_attention import random_tree
 
 from attnbank.queries import open_bank
@@ -101,13 +101,13 @@ class Made:
 
     def difference(
         self, tree: str, other: str, relation: str = "all", halves: tuple[int, ...] = (0,)
-    ) -> oracle_differences.Interval:
+    ) -> Interval:
         """The difference of two trees over the documents of some halves, and its interval."""
         clusters: dict[int, list[tuple[bool, bool]]] = defaultdict(list)
         for own, a, b in zip(self.gold, self.has(tree), self.has(other), strict=True):
             if own[0] % 2 in halves and relation in ("all", own[1]):
                 clusters[own[0]].append((a, b))
-        return oracle_differences.shares([*clusters.values()])
+        return difference_of_shares([*clusters.values()])
 
 
 def _heads(count: int, rng: np.random.Generator) -> list[int | None]:

@@ -1,8 +1,8 @@
 """Probes the slow, obvious way: one sentence, one pair of words, one map at a time, in float64.
 
 It was written apart from the package, and shares nothing with it: rows are fetched by plain SQL,
-word pairs are laid out one by one as in the paper's formulas (section 5), and gradients are derived
-by hand. The candidates of a word are ROOT (0) and the words 1 to n, without the word itself.
+and word pairs are laid out one by one as in the paper's formulas (section 5). The candidates of a
+word are ROOT (0) and the words 1 to n, without the word itself.
 """
 
 from __future__ import annotations
@@ -175,48 +175,8 @@ def loss(scores: np.ndarray, heads: list[int]) -> float:
     total = 0.0
     for row, head in zip(scores, heads, strict=True):
         largest = row.max()
-        total += math.log(sum(math.exp(each - largest) for each in row)) + largest - row[head]
+        total += math.log(sum(math.exp(score - largest) for score in row)) + largest - row[head]
     return total
-
-
-def gradients(
-    kind: str, sentence: Sentence, vectors: np.ndarray, p: Parameters, *, published: bool
-) -> Parameters:
-    """Derivatives of `loss`, by hand: a loop over the words and their candidates."""
-    n, number = len(sentence.words), len(sentence.maps)
-    scores = logits(kind, sentence, vectors, p, published=published)
-    found = {name: np.zeros_like(value) for name, value in p.items()}
-    pairs, far = word_pairs(vectors, published=published), distances(n)
-    if kind != "distance_words":
-        seen = features(sentence, float(p["opens"]), float(p["closes"]))
-        only_opens, only_closes = features(sentence, 1, 0), features(sentence, 0, 1)
-    for i in range(n):
-        weights = np.exp(scores[i] - scores[i].max())
-        weights /= weights.sum()
-        for j in range(n + 1):
-            if j == i + 1:
-                continue
-            slope = weights[j] - (j == sentence.heads[i])
-            if kind == "distance_words":
-                given = np.concatenate([far[i, j], pairs[i, j]])
-                hidden = np.tanh(given @ p["layer"] + p["bias"])
-                found["out"] += slope * hidden
-                back = slope * p["out"] * (1 - hidden**2)
-                found["bias"] += back
-                found["layer"] += np.outer(given, back)
-                continue
-            if kind == "attention":
-                coefficient = p["weights"]
-                found["weights"] += slope * seen[i, j]
-            else:
-                coefficient = p["bias"] + pairs[i, j] @ p["linear"]
-                found["bias"] += slope * seen[i, j]
-                for at in range(2 * number):
-                    found["linear"][:, at] += slope * seen[i, j, at] * pairs[i, j]
-            if j == 0:
-                found["opens"] += slope * np.dot(coefficient, only_opens[i, 0])
-                found["closes"] += slope * np.dot(coefficient, only_closes[i, 0])
-    return found
 
 
 def counts(

@@ -13,6 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 Name = TypeVar("Name", bound=Hashable)
+Interval = tuple[float, float | None, float | None]
+"""A figure and both ends of its interval, if there is one."""
 
 
 def sign_flips(differences: Sequence[int]) -> float:
@@ -54,17 +56,17 @@ def interval(outcomes: Sequence[Sequence[bool]]) -> tuple[float, float, float] |
 
     The interval is Wilson's, with the variance among documents and Student's quantile.
     """
-    documents = [np.array(each, dtype=float) for each in outcomes if len(each)]
+    documents = [np.array(rows, dtype=float) for rows in outcomes if len(rows)]
     if len(documents) < 2:
         return None
     every = np.concatenate(documents)
     n, share = len(every), float(every.mean())
     effect = 1.0
     if 0 < share < 1:
-        residuals = np.array([float((each - share).sum()) for each in documents])
+        residuals = np.array([float((rows - share).sum()) for rows in documents])
         among = float(residuals.var(ddof=1)) * len(documents)  # residuals add up to 0
         effect = among / n**2 / (share * (1 - share) / n)
-    z = student_quantile(of_one_size([len(each) for each in documents]) - 1)
+    z = student_quantile(of_one_size([len(rows) for rows in documents]) - 1)
     m = n / max(1.0, effect)
     middle = (share + z**2 / (2 * m)) / (1 + z**2 / m)
     half = z * math.sqrt(share * (1 - share) / m + z**2 / (4 * m**2)) / (1 + z**2 / m)
@@ -95,11 +97,11 @@ def corrected(
 
     `differences` has those of each by cluster; one that has none above or below 0 is left out.
     """
-    clusters = sorted({cluster for each in differences.values() for cluster in each})
+    clusters = sorted({cluster for row in differences.values() for cluster in row})
     rows = {
-        name: np.array([each.get(cluster, 0) for cluster in clusters], dtype=float)
-        for name, each in differences.items()
-        if any(each.values())
+        name: np.array([row.get(cluster, 0) for cluster in clusters], dtype=float)
+        for name, row in differences.items()
+        if any(row.values())
     }
     scaled = np.array([row / math.sqrt((row**2).sum()) for row in rows.values()])
     statistics = scaled @ np.array(flips(len(clusters)), dtype=float).T
@@ -119,7 +121,7 @@ def paired_interval(pairs: Sequence[tuple[int, int, int]]) -> tuple[float, float
     `pairs` has only_a, only_b and n of each document; it is taken for as many as tell as much if
     all were independent.
     """
-    documents = [each for each in pairs if each[2]]
+    documents = [pair for pair in pairs if pair[2]]
     if len(documents) < 2:
         return None
     only_a, only_b, n = (sum(column) for column in zip(*documents, strict=True))
@@ -135,12 +137,44 @@ def paired_interval(pairs: Sequence[tuple[int, int, int]]) -> tuple[float, float
     return max(-1.0, one - other - half), min(1.0, one - other + half)
 
 
+def pairs_of(outcomes: Sequence[Sequence[tuple[bool, bool]]]) -> list[tuple[int, int, int]]:
+    """Of each document what only the first has right, what only the second has, and how many."""
+    return [
+        (sum(a and not b for a, b in rows), sum(b and not a for a, b in rows), len(rows))
+        for rows in outcomes
+    ]
+
+
+def difference_of_shares(outcomes: Sequence[Sequence[tuple[bool, bool]]]) -> Interval:
+    """The share of the first of two outcomes minus that of the second, and its interval."""
+    pairs = pairs_of(outcomes)
+    difference = sum(a - b for a, b, _ in pairs) / sum(n for *_, n in pairs)
+    return difference, *(paired_interval(pairs) or (None, None))
+
+
+def mean_difference(differences: Sequence[Sequence[float]]) -> Interval:
+    """The mean of the differences of all documents, and its interval by Student's t.
+
+    There is none if they are all one number.
+    """
+    documents = [np.array(rows, dtype=float) for rows in differences if len(rows)]
+    every = np.concatenate(documents)
+    mean = float(every.mean())
+    residuals = np.array([float((rows - mean).sum()) for rows in documents])
+    if len(documents) < 2 or not residuals.var() > 1e-15:
+        return mean, None, None
+    variance = float(residuals.var(ddof=1)) * len(documents) / len(every) ** 2
+    quantile = student_quantile(of_one_size([len(rows) for rows in documents]) - 1)
+    half = quantile * math.sqrt(variance)
+    return mean, mean - half, mean + half
+
+
 def documents_to_detect(pairs: Sequence[tuple[int, int, int]], difference: float) -> int | None:
     """How many documents like these show a difference in four of five samples, one-sided."""
-    documents = [each for each in pairs if each[2]]
+    documents = [pair for pair in pairs if pair[2]]
     if len(documents) < 2:
         return None
-    n = sum(each[2] for each in documents)
+    n = sum(pair[2] for pair in documents)
     mean = sum(a - b for a, b, _ in documents) / n
     residuals = np.array([a - b - mean * m for a, b, m in documents])
     of_one = float(residuals.var(ddof=1)) / (n / len(documents)) ** 2
