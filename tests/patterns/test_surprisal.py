@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import duckdb
 import given_surprisals
 import pytest
 from judged import Judged, check, judged_bank
@@ -50,89 +49,6 @@ def bank(path: Path) -> Iterator[Bank]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def words(path: Path) -> list[dict[str, object]]:
-    """Every word of a sentence that the measured run has read, with its surprisal."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = connection.sql(
-            "select word.*, sentence.name as sent_id, nats from word inner join sentence on"
-            " sentence.id = word.sentence inner join surprisal on surprisal.word = word.id"
-            " where run = 2 order by word.id"
-        )
-        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
-
-
-def _objects(words: list[dict[str, object]]) -> list[tuple[dict[str, object], dict[str, object]]]:
-    """Verb and object, by loops over all words of a sentence."""
-    return [
-        (verb, own)
-        for own in words
-        if str(own["deprel"]).split(":")[0] == "obj"
-        for verb in words
-        if (verb["sentence"], verb["index"]) == (own["sentence"], own["head_index"])
-    ]
-
-
-@pytest.mark.usual(3)
-@pytest.mark.parametrize(
-    ("clause", "holds"),
-    [
-        ("V.surprisal > 6.5", lambda v, o: v > 6.5),
-        ("O.surprisal <= 6", lambda v, o: o <= 6),
-        ("V.surprisal > O.surprisal", lambda v, o: v > o),
-        ("V.surprisal - O.surprisal >= 0.5", lambda v, o: v - o >= 0.5),
-        ("V.surprisal <> 6; O.surprisal < 7", lambda v, o: v != 6 and o < 7),
-    ],
-)
-def test_comparisons(
-    clause: str,
-    holds: Callable[[float, float], bool],
-    bank: Bank,
-    words: list[dict[str, object]],
-) -> None:
-    expected = {
-        (verb["sent_id"], verb["index"], own["index"])
-        for verb, own in _objects(words)
-        if verb["nats"] is not None and own["nats"] is not None
-        and holds(float(str(verb["nats"])), float(str(own["nats"])))
-    }  # fmt: skip
-    asked = f"pattern {{ V -[1=obj]-> O; {clause} }}"
-    if "V" not in clause or "O" not in clause:  # both are asked for, as in the loops
-        asked = f"pattern {{ V -[1=obj]-> O; V [surprisal]; O [surprisal]; {clause} }}"
-    found = bank.find(asked, context=False)
-    assert set(found.select("sent_id", "V", "O").rows()) == expected
-    every = len({(verb["sentence"], own["index"]) for verb, own in _objects(words)})
-    assert 0 < len(expected) < every
-    assert set(found["run"]) == {bank.runs()["name"][1]}
-
-
-def test_keys_show_it(bank: Bank, words: list[dict[str, object]]) -> None:
-    by_place = {(each["sent_id"], each["index"]): each["nats"] for each in words}
-    found = bank.find(OBJECTS, columns="V.surprisal, O.surprisal", context=False)
-    assert found.height == len(_objects(words)) > 20
-    for row in found.to_dicts():
-        for node in "VO":
-            assert row[f"{node}.surprisal"] == by_place[row["sent_id"], row[node]]
-    counted = bank.count("pattern { V [upos=VERB, surprisal] }", by="V.surprisal[gap=2]")
-    bins: dict[str, int] = {}
-    for each in words:
-        if each["upos"] == "VERB" and each["nats"] is not None:
-            low = int(float(str(each["nats"])) // 2 * 2)
-            bins[f"[{low}, {low + 2}["] = bins.get(f"[{low}, {low + 2}[", 0) + 1
-    assert dict(counted.select("V.surprisal[gap=2]", "n").rows()) == bins
-
-
-def test_words_without_one(bank: Bank, words: list[dict[str, object]]) -> None:
-    without = {(each["sent_id"], each["index"]) for each in words if each["nats"] is None}
-    found = bank.find('pattern { V [!surprisal, form<>"__0__"] }', context=False)
-    assert set(found.select("sent_id", "V").rows()) == without and without
-    larger, not_larger = (
-        bank.count(f"pattern {{ V [form] }} {kind} {{ V.surprisal > 6 }}")["n"].item()
-        for kind in ("with", "without")
-    )
-    assert larger + not_larger >= len(words) > larger > 0
-
-
 @pytest.mark.parametrize(
     ("request_", "told"),
     [
@@ -164,6 +80,7 @@ def test_what_it_cannot_be(bank: Bank, request_: str, told: str) -> None:
 
 def test_one_run_is_read_which_has_surprisals(bank: Bank, path: Path) -> None:
     asked = "pattern { V [upos=VERB]; V.surprisal > 6 }"
+    assert set(bank.find(asked)["run"]) == {bank.runs()["name"][1]}
     with pytest.raises(CallError, match="its words have no surprisal"):
         bank.find(asked, run=1)
     with pytest.raises(CallError, match="does not ask about attention or surprisal"):
