@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bank_rows import query_bank
+from bank_rows import change_bank, query_bank
 
 from attnbank.ingest import (
     AblateOptions,
@@ -105,6 +105,9 @@ def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> Non
             each.query("ablation_effect", run="press/tiny-gpt2") for each in (merged, own)
         )
         assert one.equals(other)
+    change_bank(same, "update ablation_set set replacement = 'mean'")
+    (note,) = merge_banks(tmp_path / "again.duckdb", [measured, same]).notes
+    assert "The ablation a of press/tiny-gpt2" in note and "another one of that name" in note
 
 
 @pytest.mark.slow
