@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import oracle_surface as slow
 import pytest
+from command_line import Cli
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
@@ -165,7 +166,7 @@ def test_a_bank_that_is_not_there(tmp_path: Path) -> None:
     assert not (tmp_path / "none.duckdb").exists()
 
 
-def test_an_unfinished_run_is_refused(writable: Callable[[str], Path]) -> None:
+def test_an_unfinished_run_is_refused(writable: Callable[[str], Path], cli: Cli) -> None:
     path = writable("bert")
     with duckdb.connect(str(path)) as connection:
         connection.execute("update run set finished = null")
@@ -173,6 +174,8 @@ def test_an_unfinished_run_is_refused(writable: Callable[[str], Path]) -> None:
         compute(path, "head_distance", run=1)
     with pytest.raises(QueryError, match="it is not finished"):
         compute(path, "head_distance")
+    told = cli("-b", path, "compute", "special_tokens", "--run", "1", status=2).err
+    assert "is unfinished, so the answer would soon be out of date" in told
 
 
 @pytest.mark.slow
