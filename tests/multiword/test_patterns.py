@@ -2,123 +2,64 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any
-
 import pytest
-from multiword import requests
+from judged import check, judged_bank
 from multiword_cases import Case
 
-from attnbank.queries import open_bank
+LOOKS = "pattern { A =[1-2]=> B }"
+REQUESTS = (
+    LOOKS,
+    "pattern { V -[case]-> O; O =[1-2]=> V }",
+    "pattern { V -[case]-> O } without { O =[1-2]=> V }",
+    "pattern { A =[2-1 > 0.15]=> B }",
+    "pattern { V -[case]-> O; O =[2-1 <= 0.05]=> V }",
+    "pattern { A =[1-2]=> * }",
+    "pattern { * =[1-2]=> A }",
+    "pattern { A =[1-2 > 0.02]=> CLS }",
+)
 
 
-def _find(case: Case, request: str, columns: str = "") -> list[dict[str, Any]]:
-    with open_bank(case.path) as bank:
-        return list(bank.find(request, columns=columns, context=False).to_dicts())
+@pytest.mark.filterwarnings("ignore:No ")
+def test_requests_find_what_the_matcher_finds(case: Case) -> None:
+    """A star stands for any other word; two words of one position have no weight."""
+    for judged in judged_bank(case.path):
+        assert check(REQUESTS, judged) == len(REQUESTS)
 
 
-def _pair(starts: dict[str, int], row: dict[str, Any], one: str, other: str) -> requests.Pair:
-    """The places in the corpus of two words of a hit."""
-    start = starts[row["sent_id"]]
-    return start + row[one], start + row[other]
-
-
-def _starts(case: Case) -> dict[str, int]:
-    """Of each sentence, by its name, the place before its first word."""
-    return {
-        name: first - case.first_word - 1
-        for name, first in case.rows(
-            "select sentence.name, min(word.id) from sentence"
-            " inner join word on word.sentence = sentence.id group by sentence.id, sentence.name"
-        )
-    }
-
-
-def test_what_words_look_at_most(case: Case) -> None:
-    starts = _starts(case)
-    found = [_pair(starts, row, "A", "B") for row in _find(case, "pattern { A =[1-2]=> B }")]
-    expected = requests.looks(case.inputs, 1, 2)
-    assert sorted(found) == sorted(expected)
-    assert len(found) > 1000
-
-
-@pytest.mark.slow
-def test_gold_edges_along_which_a_head_looks_and_others(case: Case) -> None:
-    starts = _starts(case)
-    looks = requests.looks(case.inputs, 1, 2)
-    pairs = set(requests.edges(case.corpus, "case"))
-    hits = _find(case, "pattern { V -[case]-> O; O =[1-2]=> V }")
-    assert {_pair(starts, row, "O", "V") for row in hits} == pairs & looks
-    hits = _find(case, "pattern { V -[case]-> O } without { O =[1-2]=> V }")
-    assert {_pair(starts, row, "O", "V") for row in hits} == pairs - looks
-    assert pairs & looks and pairs - looks
+def test_what_words_look_at_across_sentences(documents: Case) -> None:
+    for judged in judged_bank(documents.path):
+        assert check([LOOKS], judged, "document") == 1
+        hits = judged[0].find(LOOKS, within="document", context=False)
+        assert (hits["A.sent_id"] != hits["B.sent_id"]).any()
 
 
 def test_weights_of_pairs_and_none_within_a_position(case: Case) -> None:
-    starts = _starts(case)
-    weights = requests.weights(case.inputs, 2, 3)
     key = "weight(2-3, O, V)"
-    hits = _find(case, "pattern { V -[case]-> O }", key)
-    expected = [weights[_pair(starts, row, "O", "V")] for row in hits]
-    assert [row[key] for row in hits] == expected
-    assert len(hits) == len(list(requests.edges(case.corpus, "case"))) > 0
-    assert (None in expected) == case.has_shared
-
-
-@pytest.mark.slow
-def test_pairs_by_their_weight(case: Case) -> None:
-    """The largest and the smallest weights, a tenth each; two words of one position have none."""
-    starts = _starts(case)
-    told = {
-        pair: weight
-        for pair, weight in requests.weights(case.inputs, 2, 1).items()
-        if weight is not None
-    }
-    order = sorted(told.values())
-    for sign, at, holds in ((">", 0.9, operator.gt), ("<=", 0.1, operator.le)):
-        limit = round(order[int(at * len(order))], 6)
-        hits = _find(case, f"pattern {{ A =[2-1 {sign} {limit:.6f}]=> B }}")
-        expected = [pair for pair, weight in told.items() if holds(weight, limit)]
-        assert sorted(_pair(starts, row, "A", "B") for row in hits) == sorted(expected)
-        assert len(hits) > 100
+    for bank, corpus in judged_bank(case.path):
+        spots = {sentence.name: spot for spot, sentence in enumerate(corpus.sentences)}
+        hits = bank.find("pattern { V -[case]-> O }", columns=key, context=False)
+        expected: list[float | None] = []
+        for name, v, o in hits.select("sent_id", "V", "O").rows():
+            ((at, start),), ((_, end),) = (corpus.positions[spots[name], own] for own in (o, v))
+            assert corpus.inputs is not None
+            weight = float(corpus.inputs[at].weights[1, 2, start, end])
+            expected.append(None if start == end else weight)
+        assert hits[key].to_list() == expected != []
+        assert (None in expected) == case.has_shared
 
 
 @pytest.mark.slow
 def test_the_tags_of_what_a_word_looks_at_are_joined(case: Case) -> None:
-    starts = _starts(case)
-    joined = 0
-    for layer, head in ((1, 1), (2, 2)):
-        tags = requests.looked_at(case.corpus, case.inputs, layer, head)
-        key = f"looks_at({layer}-{head}, A).upos"
-        hits = _find(case, "pattern { A [upos] }", key)
-        assert len(hits) == len(case.corpus.words)
-        for row in hits:
-            assert row[key] == tags.get(starts[row["sent_id"]] + row["A"])
-            joined += "+" in (row[key] or "")
-    assert (joined > 0) == case.has_shared
-
-
-def test_what_words_look_at_across_sentences(documents: Case) -> None:
-    starts = _starts(documents)
-    with open_bank(documents.path) as bank:
-        hits = bank.find("pattern { A =[1-2]=> B }", within="document", context=False).to_dicts()
-    found = [
-        (starts[row["A.sent_id"]] + row["A"], starts[row["B.sent_id"]] + row["B"]) for row in hits
-    ]
-    assert sorted(found) == sorted(requests.looks(documents.inputs, 1, 2))
-    assert any(row["A.sent_id"] != row["B.sent_id"] for row in hits)
-
-
-@pytest.mark.slow
-def test_words_that_look_and_are_looked_at(case: Case) -> None:
-    """A star stands for any other word; CLS is looked at by each word as by its position."""
-    starts = _starts(case)
-    looks = requests.looks(case.inputs, 1, 2)
-    for request, expected in (
-        ("pattern { A =[1-2]=> * }", {one for one, _ in looks}),
-        ("pattern { * =[1-2]=> A }", {other for _, other in looks}),
-        ("pattern { A =[1-2 > 0.02]=> CLS }", requests.rests(case.inputs, 1, 2, 0.02)),
-    ):
-        hits = _find(case, request)
-        assert sorted(starts[row["sent_id"]] + row["A"] for row in hits) == sorted(expected)
-        assert hits
+    key = "looks_at(2-2, A).upos"
+    for bank, corpus in judged_bank(case.path):
+        spots = {sentence.name: spot for spot, sentence in enumerate(corpus.sentences)}
+        hits = bank.find("pattern { A [upos] }", columns=key, context=False)
+        assert hits.height == len(case.corpus.words) and corpus.inputs is not None
+        for name, index, tags in hits.select("sent_id", "A", key).rows():
+            ((at, position),) = corpus.positions[spots[name], index]
+            input = corpus.inputs[at]
+            peak = int(input.peaks[1, 1, position])
+            words = input.positions[peak][1] if peak >= 0 else []
+            expected = [corpus.sentences[spot].words[i].features["upos"] for spot, i in words]
+            assert tags == ("+".join(expected) or None)
+        assert hits[key].str.contains("+", literal=True).any() == case.has_shared

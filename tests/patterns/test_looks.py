@@ -36,7 +36,7 @@ def _looks_at(corpus: Corpus, place: Place) -> int | None:
     """The index of the word that a word looks at most in head 3-1."""
     ((at, position),) = corpus.positions[place]
     peak = int(corpus.inputs[at].peaks[2, 0, position]) if corpus.inputs else -1
-    return corpus.inputs[at].positions[peak][2] if corpus.inputs and peak >= 0 else None
+    return corpus.inputs[at].positions[peak][1][0][1] if corpus.inputs and peak >= 0 else None
 
 
 def _weight(corpus: Corpus, layer: int, head: int, one: Place, other: Place | str) -> float:
@@ -44,9 +44,7 @@ def _weight(corpus: Corpus, layer: int, head: int, one: Place, other: Place | st
     assert corpus.inputs is not None
     ((at, position),) = corpus.positions[one]
     input = corpus.inputs[at]
-    to = [
-        place for place, (kind, *word) in enumerate(input.positions) if other in (kind, tuple(word))
-    ]
+    to = [place for place, (kind, words) in enumerate(input.positions) if other in (kind, *words)]
     return float(input.weights[layer - 1, head - 1, position, to].sum())
 
 

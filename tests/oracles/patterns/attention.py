@@ -35,7 +35,7 @@ class Attention:
         by_label: dict[str, BoundEdge] = {}
         for at, start in self.ends(edge.source, edge.target, binding):
             for other, end in self.ends(edge.target, edge.source, binding):
-                if other != at:
+                if other != at or (start == end and self.are_two_words(edge, binding)):
                     continue
                 weights = self.inputs[at].weights
                 for layer in _chosen(edge.head.layer, weights.shape[0]):
@@ -47,8 +47,11 @@ class Attention:
                             looks = OPS[edge.sign](weight, edge.threshold)
                         if looks:
                             label = f"{layer + 1}-{head + 1}"
-                            ends = self.place(at, start), self.place(at, end)
-                            by_label.setdefault(label, BoundEdge(*ends, label, weight))
+                            source, target = (
+                                binding.nodes.get(str(name), self.place(at, position))
+                                for name, position in ((edge.source, start), (edge.target, end))
+                            )
+                            by_label.setdefault(label, BoundEdge(source, target, label, weight))
         return list(by_label.values())
 
     def ends(self, name: str | None, other: str | None, binding: Binding) -> list[tuple[int, int]]:
@@ -60,9 +63,9 @@ class Attention:
         return [
             (at, position)
             for at, _ in self.positions.get(bound, [])
-            for position, (kind, sentence, _) in enumerate(self.inputs[at].positions)
+            for position, (kind, words) in enumerate(self.inputs[at].positions)
             if (
-                kind in WORDS and (self.wide or sentence == bound[0])
+                kind in WORDS and (self.wide or words[0][0] == bound[0])
                 if name is None
                 else kind == name.lower()
             )
@@ -75,19 +78,24 @@ class Attention:
             inputs = self.inputs[at]
             which = _slices(edge.head)
             peaks, weights = inputs.peaks[which], inputs.weights[which]
-            for other, (kind, sentence, index) in enumerate(inputs.positions):
+            for other, (_, words) in enumerate(inputs.positions):
                 start, end = (position, other) if looking else (other, position)
                 if edge.sign is None or edge.threshold is None:
                     looks = bool((peaks[:, :, start] == end).any())
                 else:
                     holds = OPS[edge.sign]
                     looks = any(holds(at, edge.threshold) for at in weights[:, :, start, end].flat)
-                if kind in WORDS and looks:
-                    places[(sentence, index)] = None
+                if looks:  # two words of one position have no weight between them
+                    places |= dict.fromkeys(words if other != position else [place])
         return list(places)
 
     def place(self, at: int, position: int) -> Place:
-        return self.inputs[at].positions[position][1:]
+        """The first word of a position; of a special token no place in the corpus."""
+        return next(iter(self.inputs[at].positions[position][1]), (-1, 0))
+
+    def are_two_words(self, edge: AttentionEdge, binding: Binding) -> bool:
+        places = [binding.nodes[end] for end in edge.ends if end in binding.nodes]
+        return len(set(places)) == 2
 
 
 def _chosen(number: int | None, count: int) -> range:

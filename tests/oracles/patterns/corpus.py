@@ -59,14 +59,14 @@ WORDS = ("word", "first")
 
 @dataclass
 class Input:
-    """One input of a model: (kind, sentence, index of the word) of each position, and the maps.
+    """One input of a model: the kind and the words of each position, and the maps.
 
-    `sentence` is a place in Corpus.sentences, and -1 for a special token; `weights` is
+    A special token has no words, and a multiword token several. `weights` is
     [layers, heads, positions, positions], from and to. The kind of a first word that is set apart
     is first: it has weights as any word, and no word looks at it most.
     """
 
-    positions: list[tuple[str, int, int]]
+    positions: list[tuple[str, list[Place]]]
     weights: np.ndarray
 
     @cached_property
@@ -75,7 +75,7 @@ class Input:
 
         Special tokens and the word itself are left out; of equals it is the leftmost.
         """
-        words = np.array([kind == "word" for kind, _, _ in self.positions])
+        words = np.array([kind == "word" for kind, _ in self.positions])
         among = np.where(words[:, None] & words[None, :], self.weights, 0.0)
         among[:, :, np.arange(len(words)), np.arange(len(words))] = 0.0
         return np.asarray(np.where(among.max(axis=-1) > 0, among.argmax(axis=-1), -1))
@@ -97,9 +97,9 @@ class Corpus:
         """The places of each word in the inputs: index of the input, and position."""
         positions: dict[Place, list[tuple[int, int]]] = {}
         for at, input in enumerate(self.inputs or []):
-            for position, (kind, sentence, index) in enumerate(input.positions):
-                if kind in WORDS:
-                    positions.setdefault((sentence, index), []).append((at, position))
+            for position, (_, words) in enumerate(input.positions):
+                for place in words:
+                    positions.setdefault(place, []).append((at, position))
         return positions
 
     @cached_property
@@ -282,9 +282,11 @@ def _inputs(
         "select id, positions from sequence where run = ? order by id", [run]
     ).fetchall():
         positions = [
-            (kind, *places.get(word, (-1, 0)))
-            for kind, word in connection.execute(
-                "select kind, word from position where sequence = ? order by position", [sequence]
+            (kind, [] if word is None else [places[id] for id in range(word, last + 1)])
+            for kind, word, last in connection.execute(
+                "select kind, word, coalesce(last_word, word) from position where sequence = ?"
+                " order by position",
+                [sequence],
             ).fetchall()
         ]
         rows = connection.execute(

@@ -106,13 +106,13 @@ def _ends(tie: Tie) -> list[str]:
 
 
 def _declared(clauses: Sequence[Clause]) -> list[str]:
-    """The nodes that clauses declare, in order: in brackets, and at both ends of an edge."""
+    """The nodes that clauses declare, in order: in brackets, and at the ends of an edge."""
     nodes: dict[str, None] = {}
     for clause in clauses:
         if isinstance(clause, syntax.Node):
             nodes[clause.name] = None
-        elif isinstance(clause, syntax.Corefers) or (
-            isinstance(clause, Edge | AttentionEdge) and len(clause.ends) == 2
+        elif isinstance(clause, syntax.LooseTie) or (
+            isinstance(clause, Edge) and len(clause.ends) == 2
         ):
             nodes |= dict.fromkeys(_ends(clause))
     return list(nodes)
