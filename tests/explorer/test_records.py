@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from case_bank import make_bank
 from explored_pages import story
 from starlette.testclient import TestClient
 
@@ -36,20 +37,23 @@ def test_the_bank_and_its_runs(client: TestClient, runs: dict[str, str]) -> None
     assert all(run["control"] is None for run in bank["runs"])
 
 
-def test_a_run_knows_its_control(full_bank: Path) -> None:
+def test_a_run_knows_its_control(tmp_path: Path) -> None:
     """Of a run and the same model with random weights; of two seeds the lower one."""
     from attnbank.cli.viewer.records import bank_record
     from attnbank.sql import run_choice
     from attnbank.sql.header import RunChoice
 
-    with open_bank(full_bank) as bank:
+    given = {
+        "model": "id,name,random_seed\n1,m,\n2,m,7\n3,m,5\n",
+        "run": "id,name,model,measure\n1,trained,1,weights\n2,seven,2,weights\n3,five,3,weights\n",
+    }
+    with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as bank:
         chosen = [
             run_choice.chosen_run(bank.connection, RunChoice(), name)
             for name in bank.runs()["name"]
         ]
-        known = dict(bank.connection.execute("select run, control from control_run()").fetchall())
-        for run in bank_record(bank, "full", chosen)["runs"]:
-            assert run["control"] in (None, known.get(run["id"]))
+        controls = {run["id"]: run["control"] for run in bank_record(bank, "bank", chosen)["runs"]}
+    assert controls == {1: 3, 2: 3, 3: 2}
 
 
 @pytest.mark.parametrize(
