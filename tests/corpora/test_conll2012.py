@@ -61,15 +61,20 @@ def test_words_and_mentions() -> None:
     ]
 
 
-def test_nested_mentions() -> None:
-    text = "a/DT/(1|(2|(3) b/NN/2) c/NN/(1 d/NN/1)|1)"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "a/DT/(1|(2|(3) b/NN/2) c/NN/(1 d/NN/1)|1)",
+            [("1", 1, 4), ("2", 1, 2), ("3", 1, 1), ("1", 3, 4)],
+        ),
+        ("a/DT/(1|(1 b/NN/1) c/NN/1)", [("1", 1, 3), ("1", 1, 2)]),  # one entity, twice on a word
+        *((f"a/NN/{nothing}", []) for nothing in "-_*"),
+    ],
+)
+def test_nested_mentions(text: str, expected: list[tuple[str, int, int]]) -> None:
     (sentence,) = sentences(document("x", text))
-    assert mentions(sentence) == [("1", 1, 4), ("2", 1, 2), ("3", 1, 1), ("1", 3, 4)]
-
-
-def test_an_entity_may_open_twice_on_a_word() -> None:
-    (sentence,) = sentences(document("x", "a/DT/(1|(1 b/NN/1) c/NN/1)"))
-    assert mentions(sentence) == [("1", 1, 3), ("1", 1, 2)]
+    assert mentions(sentence) == expected
 
 
 def test_documents_and_parts() -> None:
@@ -119,11 +124,6 @@ def test_litbank(corpora: Path) -> None:
         assert len(read) == sum(row[2] == "0" for row in cells)
         opened = sum(row[-1].count("(") for row in cells)
         assert sum(len(s.mentions) for s in read) == opened
-
-
-@pytest.mark.parametrize("coreference", ["-", "_", "*"])
-def test_no_coreference(coreference: str) -> None:
-    assert sentences(document("x", f"a/NN/{coreference}"))[0].mentions == ()
 
 
 # OntoNotes gives each word its part of the brackets.

@@ -25,36 +25,27 @@ def test_nested_mentions_of_different_entities() -> None:
     ]
 
 
-def test_nested_mentions_of_one_entity() -> None:
-    read = spans({1: "(e1-person-2", 2: "(e1-person-1", 3: "e1)", 5: "e1)"}, 5)
-    assert [(span.words, span.head) for span in read] == [
-        ((1, 2, 3, 4, 5), (2,)),
-        ((2, 3), (2,)),
-    ]
-
-
-def test_both_mentions_of_one_entity_may_begin_on_a_word() -> None:
-    read = spans({1: "(e1-person(e1-person", 2: "e1)", 3: "e1)"}, 3)
-    assert [span.words for span in read] == [(1, 2, 3), (1, 2)]
-
-
-def test_crossing_mentions() -> None:
-    read = spans({1: "(a", 2: "(b", 3: "a)", 4: "b)"}, 4)
-    assert [(span.entity, span.words) for span in read] == [("a", (1, 2, 3)), ("b", (2, 3, 4))]
-
-
-def test_an_entity_may_end_and_begin_on_a_word() -> None:
-    read = spans({1: "(a", 2: "a)(b(c)", 3: "b)"}, 3)
-    assert [(span.entity, span.words) for span in read] == [
-        ("a", (1, 2)),
-        ("b", (2, 3)),
-        ("c", (2,)),
-    ]
-
-
-def test_mentions_of_the_same_words_stay_in_order() -> None:
-    assert [span.entity for span in spans({1: "(b(a", 2: "a)b)"}, 2)] == ["b", "a"]
-    assert [span.entity for span in spans({1: "(b)(a)"}, 1)] == ["b", "a"]
+@pytest.mark.parametrize(
+    ("cells", "mentions"),
+    [
+        # Nested, of one entity; both may begin on a word.
+        ({1: "(e1", 2: "(e1", 3: "e1)", 5: "e1)"}, [("e1", 1, 5), ("e1", 2, 3)]),
+        ({1: "(e1-person(e1-person", 2: "e1)", 3: "e1)"}, [("e1", 1, 3), ("e1", 1, 2)]),
+        # Crossing.
+        ({1: "(a", 2: "(b", 3: "a)", 4: "b)"}, [("a", 1, 3), ("b", 2, 4)]),
+        # One ends and others begin on a word.
+        ({1: "(a", 2: "a)(b(c)", 3: "b)"}, [("a", 1, 2), ("b", 2, 3), ("c", 2, 2)]),
+        # Mentions of the same words stay in order.
+        ({1: "(b(a", 2: "a)b)"}, [("b", 1, 2), ("a", 1, 2)]),
+        ({1: "(b)(a)"}, [("b", 1, 1), ("a", 1, 1)]),
+        # The long form of a closing bracket.
+        ({1: "(e1-person", 2: "e1-person)"}, [("e1", 1, 2)]),
+    ],
+)
+def test_brackets(cells: dict[int, str], mentions: list[tuple[str, int, int]]) -> None:
+    read = spans(cells, 5)
+    assert [(span.entity, span.words[0], span.words[-1]) for span in read] == mentions
+    assert all(len(span.words) == span.words[-1] - span.words[0] + 1 for span in read)
 
 
 def test_discontinuous_mentions() -> None:
@@ -77,10 +68,9 @@ def test_gum() -> None:
     assert spans({1: "(7-time-new-nnnnn-cf8-1-sgl)"}, 1, GUM)[0].identity is None
 
 
-def test_old_names_of_fields_and_long_closings() -> None:
+def test_old_names_of_fields() -> None:
     notation = Notation.parse_declaration("entity-GRP-infstat-minspan-link-identity")
     assert notation.type == 0 and notation.entity == 1 and notation.heads == (("minspan", 3),)
-    assert spans({1: "(e1-person", 2: "e1-person)"}, 2)[0].words == (1, 2)
 
 
 def test_fields_may_be_left_out() -> None:

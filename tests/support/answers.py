@@ -21,7 +21,6 @@ import argparse
 import difflib
 import io
 import json
-import math
 import os
 import re
 import shlex
@@ -43,6 +42,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import polars as pl
 import real_models
 from forked import Forked
+from polars.testing import assert_frame_equal
 from readme_blocks import ROOT, SAMPLE, pages, stable, without_sizes
 
 import attnbank
@@ -166,36 +166,14 @@ def compare(folder: Path, answers: Iterable[Answer]) -> Differences:
 
 
 def _in_rows(old: pl.DataFrame | None, new: pl.DataFrame | None) -> str:
-    """How the columns differ, if they do, and the first cell that does, as old / new."""
+    """How the rows differ, if they do; sums of threads may differ in their last digits."""
     if old is None or new is None:
         return "" if old is new else f"{'no' if old is None else 'had'} rows before"
-    told = []
-    before, after = (
-        [f"{name} {kind}" for name, kind in rows.schema.items()] for rows in (old, new)
-    )
-    if before != after:
-        gone = [column for column in before if column not in after]
-        added = [column for column in after if column not in before]
-        moved = "" if gone or added else "in another order"
-        told += [f"columns {moved or f'{gone} / {added}'}"]
-    if old.height != new.height:
-        told += [f"{old.height} / {new.height} rows"]
-    for name in (each for each in old.columns if each in new.columns):
-        for row, pair in enumerate(zip(old[name].to_list(), new[name].to_list(), strict=False)):
-            if not _are_same(*pair):
-                return "; ".join([*told, f"column {name}, row {row}: {pair[0]!r} / {pair[1]!r}"])
-    return "; ".join(told)
-
-
-def _are_same(old: object, new: object) -> bool:
-    """Whether two values are the same; sums of threads may differ in their last digits."""
-    if isinstance(old, float) and isinstance(new, float):
-        return math.isclose(old, new, rel_tol=1e-9, abs_tol=1e-12) or (old != old and new != new)
-    if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(_are_same, old, new))
-    if isinstance(old, dict) and isinstance(new, dict):
-        return old.keys() == new.keys() and all(_are_same(old[key], new[key]) for key in old)
-    return old == new
+    try:
+        assert_frame_equal(old, new, rel_tol=1e-9, abs_tol=1e-12)
+    except AssertionError as error:
+        return " ".join(str(error).split())
+    return ""
 
 
 def plain(text: str, folder: Path) -> str:
