@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import psutil
 import pytest
+from bank_rows import change_bank
 from case_bank import make_bank
 from command_line import Cli, run_attnbank
 
@@ -367,8 +367,6 @@ def test_a_reader_who_has_had_enough_ends_it_quietly(format_: str, sample_bank: 
 def test_a_fault_of_the_program_is_told_in_two_lines(tmp_path: Path, cli: Cli) -> None:
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     bank = make_bank(tmp_path / "odd.duckdb", {"word": words})
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("drop view head")
-        connection.execute("drop table peak")
+    change_bank(bank, "drop view head", "drop table peak")
     error = cli("-b", bank, "query", "head_accuracy", status=1).err
     assert len(error.splitlines()) <= 2 and "peak" in error

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from bank_rows import change_bank
 from case_bank import make_bank
 from command_line import Cli
 from two_runs import TWO_RUNS
@@ -23,10 +24,12 @@ from attnbank.sql.registry import find_analysis
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = make_bank(tmp_path_factory.mktemp("told") / "bank.duckdb", TWO_RUNS)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("update corpus set sha256 = 'c' || id, shard = '1/2' where id = 2")
-        connection.execute("update model set sha256 = 'm' || id")
-        connection.execute("update word set head_index = 0, deprel = 'root'")
+    change_bank(
+        path,
+        "update corpus set sha256 = 'c' || id, shard = '1/2' where id = 2",
+        "update model set sha256 = 'm' || id",
+        "update word set head_index = 0, deprel = 'root'",
+    )
     return path
 
 

@@ -6,10 +6,9 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 from command_line import Cli
 from corpus_text import (
     facts,
@@ -64,11 +63,6 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 @pytest.mark.slow
 def test_they_are_counted_told_and_kept(
     tmp_path: Path,
@@ -83,10 +77,10 @@ def test_they_are_counted_told_and_kept(
     assert told in cli(*words, "--dry-run").out and not bank.exists()
     text = cli(*words).err
     assert told in text and "3 sentences" in text and "no sentences skipped" in text
-    assert _rows(bank, "select name, text from sentence order by id") == [
+    assert query_bank(bank, "select name, text from sentence order by id") == [
         ("good", TEXT), ("bad", TEXT), ("worse", TEXT)
     ]  # fmt: skip
-    kept = _rows(
+    kept = query_bank(
         bank,
         "select sentence.name, place, reason from departure"
         " inner join sentence on sentence.id = departure.sentence order by sentence.id",
@@ -140,8 +134,8 @@ def test_nothing_but_the_shown_text_depends_on_them(
         )
         assert all(isinstance(departure, Departures) for departure in report.departures)
         read = ("select * exclude (metadata) from sentence", *map("from {}".format, OTHERS))
-        rows.append([_rows(bank, each) for each in read])
-        kept.append(_rows(bank, "select metadata from sentence order by id"))
+        rows.append([query_bank(bank, each) for each in read])
+        kept.append(query_bank(bank, "select metadata from sentence order by id"))
     assert rows[0] == rows[1]
     given = [(None,), ({"text": "Elle vint du marché."},), ({"text": ""},)]
     assert kept == [given, [(None,)] * 3]
@@ -191,6 +185,8 @@ def test_words_are_spaced_as_the_text_is() -> None:
     )
     assert sentence.departures == (Departure("space-mismatch", fact, 2),)
     assert read_problem(SPACED, strict=True).id == "space-mismatch"
+    at_the_end = "_".join(SPACED.rsplit("SpaceAfter=No", 1))  # where # text shows no space
+    assert read_sentence(at_the_end).words[-1].space_after
     joined = SPACED.replace("# text = Vámonos, dit-elle", "# text = Va\u0301monos, dit-elle")
     other = read_sentence(joined)  # accents are written otherwise: what MISC says stays
     assert other.departures == ()
@@ -220,7 +216,7 @@ def test_mentions_of_empty_nodes_are_counted_and_strict_has_nothing_against_them
     assert told + "\n" in cli(*words, "--dry-run").out
     for _ in range(2):  # made, and found again
         assert told + "\n" in cli(*words).err
-    assert _rows(bank, "select entity_name from mention order by id") == [("e1",), ("e2",)]
+    assert query_bank(bank, "select entity_name from mention order by id") == [("e1",), ("e2",)]
     text = cli("-b", bank, "info").out
     assert "left out\n  2 zero-mention  corpus cero; first: a mention of entity e1" in text
     assert "accepted" not in text
@@ -304,7 +300,7 @@ def test_mentions_that_name_no_entity(tmp_path: Path, tiny_model: Callable[[str]
     assert [(departure.id, departure.count) for departure in report.departures] == [
         ("no-entity-group", 1)
     ]
-    mentions = _rows(
+    mentions = query_bank(
         bank,
         "select type, identity, last_word - first_word + 1, word.form, kind from mention"
         " inner join word on word.id = head_word order by mention.id",
@@ -315,6 +311,6 @@ def test_mentions_that_name_no_entity(tmp_path: Path, tiny_model: Callable[[str]
         ("place", "Alexandria", 1, "Rakote", "proper"),
         ("person", None, 1, "she", "pronoun"),
     ]
-    assert _rows(bank, "select count(distinct entity), count(*) from mention") == [(4, 4)]
+    assert query_bank(bank, "select count(distinct entity), count(*) from mention") == [(4, 4)]
     refused, _ = problem_and_sentence(read_items(SCRIPTORIUM, strict=True))
     assert refused.id == "no-entity-group"

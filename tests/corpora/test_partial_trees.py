@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 from command_line import Cli
 from corpus_text import facts, read_problem, read_sentence
 from new_banks import ingest_into
@@ -124,6 +124,5 @@ def test_no_analysis_judges_it(tmp_path: Path, tiny_model: Callable[[str], Path]
     assert len(gold["whole"]) - len(gold["part"]) == 3
     part = str(tmp_path / "part.duckdb")
     assert "dog" in cli("-b", part, "show", "b", "--head", "1-1").out
-    with duckdb.connect(part, read_only=True) as connection:
-        null = "select index from word where head_index is null order by index"
-        assert connection.execute(null).fetchall() == [(2,), (5,), (7,)]
+    headless = "select index from word where head_index is null order by index"
+    assert query_bank(part, headless) == [(2,), (5,), (7,)]

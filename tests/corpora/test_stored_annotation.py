@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import change_bank, query_bank
 from new_banks import ingest_into
 
 from attnbank.ingest.merge.merging import merge_banks
@@ -55,12 +55,12 @@ def test_annotation_follows_its_sentences(
     every = Counter((f"d{at}", *row) for at in range(4) for row in rows)
 
     def stored(bank: Path, source: str = table) -> list[tuple[Any, ...]]:
-        with duckdb.connect(str(bank), read_only=True) as connection:
-            return connection.execute(
-                f"select document.name, {columns} from {source} as annotation"
-                " inner join sentence on sentence.id = annotation.sentence"
-                " inner join document on document.id = sentence.document"
-            ).fetchall()
+        return query_bank(
+            bank,
+            f"select document.name, {columns} from {source} as annotation"
+            " inner join sentence on sentence.id = annotation.sentence"
+            " inner join document on document.id = sentence.document",
+        )
 
     shards = [tmp_path / f"{number}.duckdb" for number in (1, 2)]
     for number, shard in enumerate(shards, 1):
@@ -79,7 +79,6 @@ def test_annotation_follows_its_sentences(
     delete(merged, [first], ["c"])
     assert Counter(stored(merged)) == every
 
-    with duckdb.connect(str(shards[1])) as connection:
-        connection.execute(f"insert into {table} select * replace (999 as sentence) from {table}")
+    change_bank(shards[1], f"insert into {table} select * replace (999 as sentence) from {table}")
     with pytest.raises(AttnbankError, match=f"{table} has rows that belong to no sentence"):
         merge_banks(tmp_path / "damaged.duckdb", shards)

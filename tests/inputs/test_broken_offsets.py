@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 import tiny_models
-
-from attnbank.cli.app import run_command_line
+from bank_rows import query_bank
+from command_line import Cli
 
 SENTENCES = ("She saw the old dog , too .", "She said so today .")
+LINES = ("--format", "lines")
 Made = Callable[[dict[str, str]], tuple[Path, Path]]
 
 
@@ -42,43 +42,33 @@ def made(tmp_path: Path, sample_text: list[str]) -> Made:
     return make
 
 
-def _ingest(bank: Path, corpus: Path, folder: Path, edges: str) -> int:
-    given = ["--format", "lines", "--model", str(folder), "--edges", edges]
-    return run_command_line(["-b", str(bank), "ingest", str(corpus), *given])
-
-
 @pytest.mark.parametrize("edges", ["cut", "share"])
 def test_the_same_pieces_are_the_same_whatever_the_offsets_say(
-    edges: str, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    edges: str, made: Made, tmp_path: Path, cli: Cli
 ) -> None:
     corpus, folder = made({sentence: sentence for sentence in SENTENCES})
     bank = tmp_path / "bank.duckdb"
-    assert _ingest(bank, corpus, folder, edges) == 0
-    printed = capsys.readouterr().err
-    assert "tokenized differently" not in printed and "share a piece" not in printed
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        ((joined,),) = connection.execute("select joined_words from run_part").fetchall()
-        rows = connection.execute(
-            "select text, array_to_string(pieces, '') from position order by sequence, position"
-        ).fetchall()
-    assert joined == 0
+    err = cli("-b", bank, "ingest", corpus, *LINES, "-m", folder, "--edges", edges).err
+    assert "tokenized differently" not in err and "share a piece" not in err
+    assert query_bank(bank, "select joined_words from run_part") == [(0,)]
+    rows = query_bank(bank, "select text, array_to_string(pieces, '') from position")
     assert sorted(word for word, _ in rows) == sorted(" ".join(SENTENCES).split())
     assert all(pieces.removeprefix("Ġ") == word for word, pieces in rows)
 
 
 def test_a_word_that_is_read_otherwise_is_counted_alone(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: Made, tmp_path: Path, cli: Cli
 ) -> None:
     corpus, folder = made({SENTENCES[0]: SENTENCES[0].replace("old", "odd")})
-    assert _ingest(tmp_path / "cut.duckdb", corpus, folder, "cut") == 0
-    assert "  1 of 13 words (7.7 %) are tokenized differently" in capsys.readouterr().err
+    err = cli("-b", tmp_path / "b.duckdb", "ingest", corpus, *LINES, "-m", folder).err
+    assert "  1 of 13 words (7.7 %) are tokenized differently" in err
 
 
 def test_what_no_offset_places_is_left_out_with_a_remedy_that_helps(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: Made, tmp_path: Path, cli: Cli
 ) -> None:
     corpus, folder = made({sentence: sentence.replace("S", "s") for sentence in SENTENCES})
-    assert _ingest(tmp_path / "b.duckdb", corpus, folder, "share") != 0
-    printed = capsys.readouterr().err
-    assert "Leave out --edges share" in printed and "another --model" not in printed
-    assert _ingest(tmp_path / "c.duckdb", corpus, folder, "cut") == 0
+    call = ("-b", tmp_path / "b.duckdb", "ingest", corpus, *LINES, "-m", folder)
+    err = cli(*call, "--edges", "share", status=1).err
+    assert "Leave out --edges share" in err and "another --model" not in err
+    cli(*call)

@@ -6,9 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
 
@@ -95,9 +95,7 @@ def test_every_door_names_the_run(path: Path) -> None:
 
 
 def test_a_shell_of_any_client_gets_the_same_choice(path: Path) -> None:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        rows = connection.execute("select distinct run from head_accuracy()").fetchall()
-    assert rows == [("second",)]
+    assert query_bank(path, "select distinct run from head_accuracy()") == [("second",)]
 
 
 @pytest.mark.slow
@@ -320,23 +318,13 @@ def test_use_lists_and_sets(path: Path, cli: Cli) -> None:
     assert not path.with_name("none.duckdb").exists()
 
 
-def test_a_probe_of_a_control_answers_only_where_it_is_named(path: Path) -> None:
-    with duckdb.connect(str(path)) as connection:
-        for number, run in ((1, 1), (2, 3)):
-            connection.execute(
-                "insert into probe by name select ? as id, 'attention' as kind, ? as test_run,"
-                " 'root' as root_at, 0 as seed, map {} as options, 1 as train_sentences,"
-                " 0 as held_out_sentences, 1 as test_sentences, 1 as epochs, 1 as best_epoch,"
-                " 'cpu' as device, 'x' as code_version, map {} as libraries,"
-                " timestamp '2020-01-01' as started, timestamp '2020-01-01' as finished",
-                [number, run],
-            )
-            connection.execute(
-                "insert into probe_weight by name select ? as probe, 1 as layer, 1 as head,"
-                " 'dependent_to_head' as direction, 1.0 as weight, 1.0 as contribution",
-                [number],
-            )
-    with open_bank(path) as bank:
+def test_a_probe_of_a_control_answers_only_where_it_is_named(tmp_path: Path) -> None:
+    probes = GIVEN | {
+        "probe": "id,kind,test_run,root_at\n1,attention,1,root\n2,attention,3,root\n",
+        "probe_weight": "probe,layer,head,direction\n"
+        "1,1,1,dependent_to_head\n2,1,1,dependent_to_head\n",
+    }
+    with open_bank(make_bank(tmp_path / "bank.duckdb", probes)) as bank:
         assert bank.query("probe_heads")["probe"].to_list() == [1]
         assert bank.query("probe_heads", probe=2)["probe"].to_list() == [2]
 

@@ -33,23 +33,25 @@ from attnbank.queries.sentences.showing import Figure
 from attnbank.queries.table_formats import columns_as_text, csv_columns
 from attnbank.sql.registry import find_analysis
 
+Answers = dict[str, SectionAnswer]
 pytestmark = pytest.mark.slow  # the page with everything takes ten seconds
 
 
-def answers(bank: Path) -> dict[str, SectionAnswer | Missing]:
+@pytest.fixture(scope="module")
+def asked(full_bank: Path) -> dict[str, SectionAnswer | Missing]:
     """What the bank says to every section, by its key."""
-    with open_bank(bank) as opened:
-        of = subject(opened)
+    with open_bank(full_bank) as bank:
+        of = subject(bank)
         return {
-            section.key: answer_section(opened, section, of)
+            section.key: answer_section(bank, section, of)
             for chapter in chapters()
             for section in chapter.sections
         }
 
 
 @pytest.fixture(scope="module")
-def asked(full_bank: Path) -> dict[str, SectionAnswer | Missing]:
-    return answers(full_bank)
+def answers(asked: dict[str, SectionAnswer | Missing]) -> Answers:
+    return {key: answer for key, answer in asked.items() if isinstance(answer, SectionAnswer)}
 
 
 @pytest.fixture(scope="module")
@@ -67,53 +69,44 @@ def html(made: tuple[str, list[tuple[int, int]]]) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(html: str) -> Reader:
+def page(html: str) -> Reader:
     return read(html)
 
 
 def test_all_sections_are_there_in_the_order_of_the_paper(
-    found: Reader, asked: dict[str, SectionAnswer | Missing]
+    page: Reader, asked: dict[str, SectionAnswer | Missing], answers: Answers
 ) -> None:
-    answered = [key for key, each in asked.items() if isinstance(each, SectionAnswer)]
-    assert [each for each in found.ids if each in asked] == answered
-    assert {"table-1", "table-2", "table-3", "figure-2", "figure-3", "figure-4"} <= {*answered}
-    assert {"figure-6", "ablation", "functions", "held-out-relations"} <= {*answered}
-    absent = [f"missing-{key}" for key, each in asked.items() if isinstance(each, Missing)]
-    assert [each for each in found.ids if each.startswith("missing-")] == absent
+    assert [id for id in page.ids if id in asked] == [*answers]
+    assert {"table-1", "table-2", "table-3", "figure-2", "figure-3", "figure-4"} <= {*answers}
+    assert {"figure-6", "ablation", "functions", "held-out-relations"} <= {*answers}
+    absent = [f"missing-{key}" for key in asked if key not in answers]
+    assert [id for id in page.ids if id.startswith("missing-")] == absent
     # Of random weights no head is better than chance.
     assert {*absent} == {"missing-control", "missing-figure-5"}
 
 
-def test_every_number_is_one_of_the_rows(
-    found: Reader, asked: dict[str, SectionAnswer | Missing]
-) -> None:
-    for key, each in asked.items():
-        if not isinstance(each, SectionAnswer):
-            continue
-        rows = each.rows.drop("run", "run_a", "run_b", strict=False)
+def test_every_number_is_one_of_the_rows(page: Reader, answers: Answers) -> None:
+    for key, answer in answers.items():
+        rows = answer.rows.drop("run", "run_a", "run_b", strict=False)
         rows = rows.head(FIRST_ROWS) if rows.height > MOST_ROWS else rows
         cells = [column.cells for column in columns_as_text(rows)]
-        shown = found.tables[key][-1]
-        assert shown[0] == [name.replace("_", " ") for name in rows.columns]
-        assert shown[1:] == [list(row) for row in zip(*cells, strict=True)]
-        if each.comparison is not None:
-            compared = found.tables[key][0]
-            assert compared[1:] == [list(row) for row in each.comparison.rows.rows()]
+        header, *table = page.tables[key][-1]
+        assert header == [name.replace("_", " ") for name in rows.columns]
+        assert table == [list(row) for row in zip(*cells, strict=True)]
+        if answer.comparison is not None:
+            compared = page.tables[key][0]
+            assert compared[1:] == [list(row) for row in answer.comparison.rows.rows()]
 
 
-def test_the_csv_has_every_row(found: Reader, asked: dict[str, SectionAnswer | Missing]) -> None:
-    for key, each in asked.items():
-        if not isinstance(each, SectionAnswer):
-            continue
-        addresses = list(found.downloads[key].values())
-        _check(addresses[0], each.rows)
-        assert len(addresses) == 1 + (each.comparison is not None) + (
-            each.drawn is not None and each.drawn.analysis != each.section.analysis
-        )
-        if each.comparison is not None:
-            _check(addresses[-1], each.comparison.rows)
-        if each.drawn is not None and each.drawn.analysis != each.section.analysis:
-            _check(addresses[1], each.drawn.rows)
+def test_the_csv_has_every_row(page: Reader, answers: Answers) -> None:
+    for key, answer in answers.items():
+        tables = [answer.rows]
+        if answer.drawn is not None and answer.drawn.analysis != answer.section.analysis:
+            tables.append(answer.drawn.rows)
+        if answer.comparison is not None:
+            tables.append(answer.comparison.rows)
+        for address, rows in zip(page.downloads[key].values(), tables, strict=True):
+            _check(address, rows)
 
 
 def _check(address: str, rows: pl.DataFrame) -> None:
@@ -131,25 +124,18 @@ def _check(address: str, rows: pl.DataFrame) -> None:
     )
 
 
-def test_every_picture_says_the_numbers_of_its_rows(
-    html: str, asked: dict[str, SectionAnswer | Missing]
-) -> None:
+def test_every_picture_says_the_numbers_of_its_rows(html: str, answers: Answers) -> None:
     """Each row stands in a mark with all that is drawn of it, and no mark says anything else."""
-    drawn = [
-        each
-        for each in asked.values()
-        if isinstance(each, SectionAnswer) and each.drawn is not None
-    ]
-    assert len(drawn) > 15
-    for each in drawn:
-        part = html[html.index(f'<article id="{each.section.key}"') :]
+    pictures = {key: answer.drawn for key, answer in answers.items() if answer.drawn is not None}
+    assert len(pictures) > 15
+    for key, drawn in pictures.items():
+        part = html[html.index(f'<article id="{key}"') :]
         part = part[part.index("<svg") : part.index("</figure>")]
         root = ElementTree.fromstring(part[: part.rindex("</svg>") + len("</svg>")])
-        assert each.drawn is not None
-        if isinstance(each.drawn.picture, Figure):
-            _check_lines(root, each.drawn.picture.shown.panels)
+        if isinstance(drawn.picture, Figure):
+            _check_lines(root, drawn.picture.shown.panels)
         else:
-            _check_marks(root, each.drawn.analysis, each.drawn.rows)
+            _check_marks(root, drawn.analysis, drawn.rows)
 
 
 def _check_marks(root: ElementTree.Element, name: str, frame: pl.DataFrame) -> None:
@@ -224,35 +210,35 @@ def _check_lines(root: ElementTree.Element, panels: Sequence[Panel]) -> None:
         assert {place for place, weight in weights.items() if weight >= 0.01} <= {*lines}
 
 
-def test_nothing_is_asked_for_elsewhere(html: str, found: Reader, tmp_path: Path) -> None:
+def test_nothing_is_asked_for_elsewhere(html: str, page: Reader, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text(html, encoding="utf-8")
     assert not list(offline.fetched(tmp_path))
-    assert not {"script", "iframe", "link", "img", "object", "form"} & {*found.tags}
+    assert not {"script", "iframe", "link", "img", "object", "form"} & {*page.tags}
     assert not [
         attribute
-        for attribute in found.attributes
+        for attribute in page.attributes
         if attribute[1].startswith("on") or attribute[1] == "style"
     ]
-    policy = next(value for _, name, value in found.attributes if value.startswith("default-src"))
+    policy = next(value for _, name, value in page.attributes if value.startswith("default-src"))
     assert "default-src 'none'" in policy and "unsafe" not in policy
-    followed = [value for tag, name, value in found.attributes if (tag, name) == ("a", "href")]
+    followed = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
     assert all(value.startswith(("#", "data:text/csv;")) for value in followed)
 
 
-def test_the_page_is_well_built(found: Reader) -> None:
-    assert len({*found.ids}) == len(found.ids)
-    for tag, name, value in found.attributes:
+def test_the_page_is_well_built(page: Reader) -> None:
+    assert len({*page.ids}) == len(page.ids)
+    for tag, name, value in page.attributes:
         if (tag, name) == ("a", "href") and value.startswith("#"):
-            assert value[1:] in found.ids
+            assert value[1:] in page.ids
         if name == "aria-labelledby":
-            assert value in found.ids
+            assert value in page.ids
         if value.startswith("url(#"):
-            assert value[5:-1] in found.ids
-    levels = [level for level, _ in found.headings]
+            assert value[5:-1] in page.ids
+    levels = [level for level, _ in page.headings]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    assert len({*found.captions}) == len(found.captions)
-    assert found.tags.count("svg") == sum(value == "img" for _, _, value in found.attributes)
+    assert len({*page.captions}) == len(page.captions)
+    assert page.tags.count("svg") == sum(value == "img" for _, _, value in page.attributes)
 
 
 def test_progress_is_told(made: tuple[str, list[tuple[int, int]]]) -> None:

@@ -32,6 +32,12 @@ def ask(bank: Path, key: str, run: str | None = None) -> SectionAnswer | Missing
         return answer_section(opened, SECTIONS[key], subject(opened, run))
 
 
+def compared(answer: SectionAnswer | Missing) -> dict[str, dict[str, str]]:
+    """The rows of a comparison with the paper, by what they are called there."""
+    assert isinstance(answer, SectionAnswer) and answer.comparison is not None
+    return {row["paper"]: row for row in answer.comparison.rows.iter_rows(named=True)}
+
+
 def test_sections_name_what_there_is() -> None:
     keys = [chapter.key for chapter in chapters()] + list(SECTIONS)
     assert len({*keys}) == len(keys)
@@ -60,9 +66,7 @@ def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
             for row in bank.query("best_head", subtypes=True).iter_rows(named=True)
         }
         possessive = bank.query("best_head", subtypes=True, possessive=True)
-    answer = ask(sample_bank, "table-1")
-    assert isinstance(answer, SectionAnswer) and answer.comparison is not None
-    rows = {row["paper"]: row for row in answer.comparison.rows.iter_rows(named=True)}
+    rows = compared(ask(sample_bank, "table-1"))
     assert rows["dobj"]["paper: accuracy"] == "86.8" and rows["dobj"]["this bank"] == "obj"
     assert rows["dobj"]["accuracy"] == f"{100 * ours['obj']['accuracy']:.1f}"
     assert rows["dobj"]["head"] == f"{ours['obj']['layer']}-{ours['obj']['head']}"
@@ -84,9 +88,7 @@ def test_names_of_the_paper_need_no_counterpart(
     corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
     corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
     ingest_into(bank, corpus, tiny_model("bert"))
-    answer = ask(bank, "table-1")
-    assert isinstance(answer, SectionAnswer) and answer.comparison is not None
-    rows = {row["paper"]: row for row in answer.comparison.rows.iter_rows(named=True)}
+    rows = compared(ask(bank, "table-1"))
     assert rows["dobj"]["this bank"] == "dobj" and rows["dobj"]["n"] == "12"
     assert rows["mark"]["n"] == "12" and not rows["mark"]["how far it is fair"]
     assert rows["ccomp"]["this bank"] == "ccomp: fewer than 10 here"
@@ -187,7 +189,7 @@ def test_a_control_stands_beside_the_trained_model(
     assert isinstance(table, SectionAnswer) and table.comparison is not None
     assert table.runs == (trained,)
     assert table.comparison.controls == (control, other)
-    rows = {row["paper"]: row for row in table.comparison.rows.iter_rows(named=True)}
+    rows = compared(table)
     for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
         assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
         low, high = sorted(100 * best[run][relation] for run in (other, control))
