@@ -6,15 +6,12 @@ rounding, the slow one takes the word that the bank took (bounds.NEAR_TIE), and 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import bounds
 import duckdb
 import new_banks
-import numpy as np
 import oracle_reference as slow
 import pytest
 import transformers
@@ -263,15 +260,3 @@ def test_finds_the_published_kind_of_head_on_gum(gum: duckdb.DuckDBPyConnection)
     assert best["obj"][0] > 0.70 and best["obj"][1] < 0.40
     for relation in ("nsubj", "case", "det"):
         assert best[relation][0] > best[relation][1] + 0.15
-
-
-def test_the_two_slow_ways_to_merge_pieces_agree() -> None:
-    random.seed(1)
-    for subword in ("mean", "first"):
-        attention = np.random.default_rng(1).dirichlet(np.ones(9), size=9).astype(np.float32)
-        groups = [[0], [1, 2], [3], [4, 5, 6], [7], [8]]
-        np.testing.assert_allclose(  # float64 in two orders, rounded once
-            slow.word_attention(attention, groups, subword),
-            slow.fast_word_attention(attention, groups, subword),
-            rtol=bounds.NEIGHBOURS,
-        )

@@ -61,29 +61,9 @@ def word_attention(
 ) -> np.ndarray:
     """Word-level attention [n, n] of one head from token-level attention [t, t].
 
-    It is computed in float64, and rounded to float32 at the end.
+    To a word the sum, from it the mean or its first token. It is computed in float64, and rounded
+    to float32 at the end.
     """
-    n = len(groups)
-    merged = np.zeros((n, n), dtype=np.float64)
-    for i, from_tokens in enumerate(groups):
-        for j, to_tokens in enumerate(groups):
-            rows = []
-            for row in from_tokens:
-                total = np.float64(0)
-                for column in to_tokens:
-                    total += np.float64(attention[row, column])
-                rows.append(total)
-            if subword == "first":
-                merged[i, j] = rows[0]
-            else:
-                merged[i, j] = sum(rows) / len(rows)
-    return merged.astype(np.float32)
-
-
-def fast_word_attention(
-    attention: np.ndarray, groups: Sequence[Sequence[int]], subword: str
-) -> np.ndarray:
-    """The same with NumPy sums, fast enough for corpora; a test compares the two."""
     wide = attention.astype(np.float64)
     columns = np.stack([wide[:, list(tokens)].sum(axis=1) for tokens in groups], axis=1)
     if subword == "first":
@@ -155,7 +135,7 @@ def count(
             assert own is None or own.shape[-1] == len(groups)
             for layer in range(maps.shape[0]):
                 for head in range(maps.shape[1]):
-                    weights = fast_word_attention(maps[layer, head], groups, subword)
+                    weights = word_attention(maps[layer, head], groups, subword)
                     for word in range(len(groups)):
                         gold, relation = tree.heads[word] - 1, tree.relations[word]
                         if not subtypes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import duckdb
 import pytest
 from case_bank import make_bank
 from judged import Judged, check, judged_bank
-from patterns.corpus import Corpus, of_bank, of_conllu
+from patterns.corpus import Corpus, of_bank
 from patterns.matcher import grew_hits, hits
 from patterns.requests import SENTENCE, draw
 
@@ -30,11 +29,6 @@ DEPARTURES = {
 """Where the language departs from Grew's on purpose."""
 
 
-@cache
-def _read(path: Path) -> Corpus:
-    return of_conllu(path)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -42,8 +36,10 @@ def _read(path: Path) -> Corpus:
         pytest.param("ewt-dev", marks=pytest.mark.soak),
     ],
 )
-def test_all_of_grews_hits(name: str, corpora: Path, grew: dict[str, dict[str, Any]]) -> None:
-    corpus = _read(corpora / f"{name}.conllu")
+def test_all_of_grews_hits(
+    name: str, text_bank: Callable[[str], Path], grew: dict[str, dict[str, Any]]
+) -> None:
+    corpus = of_bank(text_bank(name))
     differing = set()
     for id, row in grew.items():
         if "refused" not in row[name]:  # what is refused is the parser's: test_grew.py
@@ -232,19 +228,6 @@ def from_bank(sample_bank: Path) -> Corpus:
     with duckdb.connect(str(sample_bank), read_only=True) as connection:
         ((run,),) = connection.execute("select name from run").fetchall()
     return of_bank(sample_bank, run)
-
-
-def test_a_bank_holds_what_its_files_say(from_bank: Corpus, sample: Path) -> None:
-    from_files = [
-        sentence for path in sorted(sample.glob("*.conllu")) for sentence in _read(path).sentences
-    ]
-    assert len(from_files) == len(from_bank.sentences) > 100
-    for one, other in zip(from_files, from_bank.sentences, strict=True):
-        own = {key: value for key, value in one.metadata.items() if key != "global.Entity"}
-        assert (one.name, own) == (other.name, other.metadata)
-        for word, same in zip(one.words, other.words, strict=True):
-            features = {key: value for key, value in word.features.items() if key != "Entity"}
-            assert (features, word.head, word.deprel) == (same.features, same.head, same.deprel)
 
 
 def test_peaks_are_the_bank_s(from_bank: Corpus, sample_bank: Path) -> None:

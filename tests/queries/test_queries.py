@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 from case_bank import make_bank
 from command_line import Cli
-from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, UnfinishedRunWarning, open_bank
@@ -186,24 +185,6 @@ def test_a_lazy_table_of_one_run(small: Bank, bank: Bank) -> None:
         bank.table("peak", run="nothing")
     with pytest.raises(CallError, match="Table word has no column run or sequence"):
         bank.table("word", run=1)
-
-
-@pytest.mark.usual(3)
-@pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"relation": "obj"},
-        {"relation": "all", "run": 1},
-        {"subtypes": True},
-        {"possessive": True},
-        {"subtypes": True, "possessive": True, "relation": "nmod:poss"},
-    ],
-)
-def test_the_polars_expression_gives_the_same_frame(bank: Bank, given: dict[str, Any]) -> None:
-    frame = head_accuracy(bank, **given).collect()
-    assert_frame_equal(frame, bank.query("head_accuracy", **given), check_exact=True)
-    assert frame.height > 0
 
 
 def test_closing_lets_go(sample_bank: Path, tmp_path: Path) -> None:

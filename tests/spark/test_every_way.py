@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import oracle_coreference as slow
-import oracle_head_accuracy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -127,7 +126,7 @@ def test_the_shell(ways: Ways, name: str) -> None:
 
 
 class Parquet:
-    """An export by Polars alone, with what the Polars expressions ask of a bank."""
+    """An export by Polars alone."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -140,32 +139,6 @@ class Parquet:
         runs = pl.read_parquet(self.folder / "run.parquet")
         (number,) = runs.filter(pl.col("name") == run)["id"]
         return pl.scan_parquet(self.folder / name / f"run={number}" / "*.parquet")
-
-    def run_of(self, name: str, **values: Any) -> Any:
-        """The run of single sentences."""
-        runs = pl.read_parquet(self.folder / "run.parquet")
-        return _Run(runs.filter(pl.col("context") == "sentence")["name"].item())
-
-
-@dataclass(frozen=True)
-class _Run:
-    name: str
-
-
-def test_polars_finds_the_best_heads(ways: Ways) -> None:
-    parquet: Any = Parquet(ways.export)
-    accuracy = oracle_head_accuracy.head_accuracy(parquet).collect()
-    best = (
-        accuracy.sort(
-            "correct", "layer", "head", "direction", descending=[True, False, False, False]
-        )
-        .unique("relation", keep="first", maintain_order=True)
-        .sort("relation")
-    )
-    wanted = _of_bank(ways.bank, "best_head").sort("relation")
-    columns = ["relation", "n", "layer", "head", "direction", "accuracy", "run"]
-    best = best.filter(pl.col("relation").is_in(wanted["relation"].implode()))
-    assert_frame_equal(best.select(columns), wanted.select(columns), rel_tol=1e-12)
 
 
 def test_polars_sums_special_tokens(ways: Ways) -> None:

@@ -1,7 +1,6 @@
 """A slow, obvious matcher of requests, written apart from the package: no SQL, only its parser.
 
-    corpus = of_conllu(path)                 # trees and metadata
-    corpus = of_bank(path, "sample/minilm")  # with mentions, and the inputs of a run of words
+    corpus = of_bank(path, "sample/minilm")  # trees, metadata, mentions, the inputs of a run
     hits("pattern { V -[obj]-> O; e: O =[3-*]=> V }", corpus)
     hits("pattern { A ~ B }", corpus, "document")
     draw(seed, corpus)                       # a request that is true of some words of it

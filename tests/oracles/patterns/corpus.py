@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -139,68 +139,6 @@ def _features(
                 features[name.strip().replace("[", "__").replace("]", "")] = value.strip()
     features |= {name: value for name, value in columns.items() if value is not None}
     return {name: unicodedata.normalize("NFC", value) for name, value in features.items()}
-
-
-def of_conllu(path: Path) -> Corpus:
-    """The sentences of a CoNLL-U file, without empty nodes (and their edges) and mentions."""
-    sentences: list[Sentence] = []
-    document, of_document = path.stem, dict[str, str]()
-    for comments, rows in _blocks(path.read_text(encoding="utf-8").split("\n")):
-        own: dict[str, str] = {}
-        for comment in comments:
-            key, _, value = (part.strip() for part in comment[1:].partition("="))
-            if key.startswith("newdoc"):
-                document, of_document = value or f"{path.stem}-{len(sentences)}", {}
-            elif key.startswith("meta::"):
-                of_document[key[6:]] = value
-            elif not key.startswith("newpar ") and key != "newpar" and "=" in comment:
-                own[key] = unicodedata.normalize("NFC", value)
-        words = [anchor()]
-        edges = []
-        token = ""
-        last = 0
-        for cells in rows:
-            id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = cells
-            if "." in id:
-                continue
-            for edge in deps.split("|") if deps != "_" and "-" not in id else ():
-                governor, _, relation = edge.partition(":")
-                if "." not in governor:
-                    edges.append((int(governor), int(id), relation))
-            if "-" in id:
-                token, last = form, int(id.partition("-")[2])
-                continue
-            written = form
-            if int(id) <= last:
-                written, token = token or "_", ""
-            columns = {"form": form, "textform": written, "wordform": form}
-            for name, value in (("lemma", lemma), ("upos", upos), ("xpos", xpos)):
-                if value != "_":
-                    columns[name] = value
-            words.append(
-                Word(
-                    _features(columns, feats if feats != "_" else None, misc),
-                    None if head == "_" else int(head),
-                    None if deprel == "_" else deprel,
-                )
-            )
-        name = own.get("sent_id", f"{len(sentences) + 1}")
-        sentences.append(Sentence(name, document, words, {**of_document, **own}, edges))
-    return Corpus(sentences)
-
-
-def _blocks(lines: Iterable[str]) -> Iterator[tuple[list[str], list[list[str]]]]:
-    comments: list[str] = []
-    rows: list[list[str]] = []
-    for line in [*lines, ""]:
-        if line.startswith("#") and not rows:
-            comments.append(line)
-        elif line:
-            rows.append(line.split("\t"))
-        else:
-            if rows:
-                yield comments, rows
-            comments, rows = [], []
 
 
 def of_bank(path: Path, run: str | None = None) -> Corpus:
