@@ -96,46 +96,34 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     return Once((top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "once")
 
 
-@pytest.fixture(scope="session")
-def tiny_model(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
-    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
+def _tiny(once: Once, text: list[str], **head: bool) -> Callable[[str], Path]:
     import tiny_models  # with torch, which the process that only hands out tests need not load
+
+    name = "-".join(["tiny-{}", *head])
 
     @cache
     def make(kind: str) -> Path:
-        return once(f"tiny-{kind}", lambda folder: tiny_models.save(kind, folder, sample_text))
+        return once(name.format(kind), lambda folder: tiny_models.save(kind, folder, text, **head))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny_model(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
+    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
+    return _tiny(once, sample_text)
 
 
 @pytest.fixture(scope="session")
 def tiny_masked_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
     """The same with the masked-language-model head, which is random too."""
-    import tiny_models
-
-    @cache
-    def make(kind: str) -> Path:
-        return once(
-            f"tiny-{kind}-masked-lm",
-            lambda folder: tiny_models.save(kind, folder, sample_text, masked_lm=True),
-        )
-
-    return make
+    return _tiny(once, sample_text, masked_lm=True)
 
 
 @pytest.fixture(scope="session")
 def tiny_causal_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
     """The same with the head of a causal language model, also random."""
-    import tiny_models
-
-    @cache
-    def make(kind: str) -> Path:
-        return once(
-            f"tiny-{kind}-causal-lm",
-            lambda folder: tiny_models.save(kind, folder, sample_text, causal_lm=True),
-        )
-
-    return make
+    return _tiny(once, sample_text, causal_lm=True)
 
 
 @pytest.fixture

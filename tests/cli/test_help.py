@@ -15,25 +15,12 @@ from attnbank.cli.app import app
 
 HEAVY = ("torch", "transformers", "spacy", "duckdb", "polars", "numpy", "pyarrow", "sqlglot",
          "lark", "tokenizers", "tqdm", "altair", "vl_convert")  # fmt: skip
-QUICK: tuple[list[str], ...] = (
-    ["--help"],
-    ["--version"],
-    [],
-    ["ingest", "--help"],
-    ["query", "--help"],
-    ["query"],
-    ["query", "best_head", "--help"],
-    ["query", "best_head", "--show-sql"],
-    ["queries"],
-    ["plot", "--help"],
-    ["plot", "best_head", "--help"],
-    ["sql", "--help"],
-    *(
-        [name, "--help"]
-        for name in ("demo", "info", "compute", "probe", "shell", "schema", "export")
-    ),
-    ["nonsense"],
-)
+QUICK = [
+    "--help", "--version", "", "ingest --help", "query --help", "query", "query best_head --help",
+    "query best_head --show-sql", "queries", "plot --help", "plot best_head --help", "sql --help",
+    "demo --help", "info --help", "compute --help", "probe --help", "shell --help",
+    "schema --help", "export --help", "nonsense",
+]  # fmt: skip
 WATCH = """
 import sys
 from attnbank.cli.app import run_command_line
@@ -88,11 +75,11 @@ def test_the_example_of_a_command_is_one_that_parses(
     at.make_context(path, words)  # raises where an option or argument is wrong
 
 
-@pytest.mark.parametrize("args", QUICK, ids=" ".join)
-def test_help_imports_nothing_heavy(args: list[str]) -> None:
-    done = run_python("-c", WATCH.format(heavy=HEAVY), *args)
-    assert done.returncode == (2 if args == ["nonsense"] else 0), done.stderr
-    assert done.stdout or args == ["nonsense"]
+@pytest.mark.parametrize("command", QUICK)
+def test_help_imports_nothing_heavy(command: str) -> None:
+    done = run_python("-c", WATCH.format(heavy=HEAVY), *command.split())
+    assert done.returncode == (2 if command == "nonsense" else 0), done.stderr
+    assert done.stdout or command == "nonsense"
 
 
 def test_the_help_of_an_analysis_is_its_header(cli: Cli) -> None:

@@ -186,13 +186,7 @@ def test_large_results_are_written_in_parts() -> None:
 
 ODD = pl.DataFrame(
     {
-        "text": [
-            "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg",
-            "tab\tand\rreturn\r\nend",
-            "=1+1",
-            "",
-            None,
-        ],
+        "text": ["a\u2028b\u2029c\x85d\x0be\x0cf\x1cg", "tab\tand\rline\r\nend", "=1+1", "", None],
         "x": [0.1, float("nan"), float("inf"), float("-inf"), None],
         "n": [1, -(2**63), 2**63 - 1, None, 0],
     }

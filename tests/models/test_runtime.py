@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 
@@ -26,11 +25,11 @@ PROGRAM = "import os; from attnbank.ingest import ingest; print(os.environ.get('
     ],
 )
 def test_threads_wait_passively_unless_the_user_says_otherwise(
-    given: dict[str, str], expected: str
+    given: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}
-    env = {name: value for name, value in os.environ.items() if name not in usual} | given
-    done = run_python("-c", PROGRAM, env=env, check=True)
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    done = run_python("-c", PROGRAM, env=given, check=True)
     assert done.stdout.strip() == expected
 
 

@@ -111,7 +111,7 @@ def test_the_package_itself_opens_banks(installed: Path, full_bank: Path, tmp_pa
 
 
 def test_python_m_attnbank_in_the_checkout() -> None:
-    done = run_attnbank("queries")
+    done = run_attnbank("queries", env={"PYTHONPATH": str(ROOT / ".src")})
     assert done.returncode == 0 and "best_head" in done.stdout, done.stderr
 
 
