@@ -53,6 +53,11 @@ sequence,position,kind,word
 2,2,word,5
 3,1,word,1
 """,
+    "ablation_set": """
+run,ablation,number,replacement,finished
+1,whole,1,zero,2020-01-03 00:00:00
+1,begun,1,zero,
+""",
     "skipped": """
 corpus,run,reason,detail,place
 1,,bad-id,IDs jump,news.conllu:40
@@ -71,6 +76,7 @@ def test_the_runs_are_counted(bank: Path) -> None:
     with open_bank(bank) as opened:
         first, second = opened.runs().iter_rows(named=True)
     assert (first["sentences"], first["words"], first["skipped"]) == (2, 5, 3)
+    assert first["ablations"] == ["whole"]
     assert first["weights"] == 2 * 3 * (5 * 5 + 4 * 4)
     assert first["distributions"] == 2 * 3 * (5 + 4)
     assert (second["sentences"], second["words"], second["skipped"]) == (1, 1, 1)

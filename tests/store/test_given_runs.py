@@ -18,7 +18,7 @@ from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.ingest.precomputed import PrecomputedRun, PrecomputedSentence
 from attnbank.queries import open_bank
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 
 TABLES = ("position", "attention", "attention_map", "peak")
 Read = tuple[list[str], list[int | None], list[Any]]
@@ -379,6 +379,20 @@ def test_invalid_tokens_and_words_are_refused(change: Any, fact: str, bank: Path
         valid = {"tokens": sentence.words, "words": range(15), "maps": _even(sentence)}
         with pytest.raises(CallError, match=fact):
             run.add(sentence, **valid | change)
+
+
+def test_a_misspelled_word_may_stand_beside_its_like(tmp_path: Path) -> None:
+    """The token of the next word spells it too, which is not a special token."""
+    path, corpus = tmp_path / "bank.duckdb", tmp_path / "two.conllu"
+    corpus.write_text("1\tHo\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tho\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
+    name = add_text(IngestOptions((str(corpus),), path))
+    with (
+        pytest.warns(AttnbankWarning, match="tokens of 1 words .* 'Hi' for 'Ho'"),
+        add_run(path, name, "mine", layers=2, heads=3) as run,
+    ):
+        (sentence,) = run.sentences()
+        run.add(sentence, ["Hi", "ho"], [0, 1], _even(sentence))
+    assert query_bank(path, "select misspelled_words from run_part") == [(1,)]
 
 
 def test_a_causal_model_does_not_attend_ahead(bank: Path) -> None:

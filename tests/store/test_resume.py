@@ -124,6 +124,7 @@ def test_a_batch_that_cannot_be_written_whole_is_rolled_back(tmp_path: Path) -> 
                 writer.add(BatchRows(batch, 1, rows, losses=np.zeros(1)))
                 if batch == 1:
                     writer.commit()
+                    assert not (tmp_path / "bank.duckdb.wal").exists(), "it is in the bank itself"
         assert connection.execute("select batches from run_part").fetchall() == [(1,)]
         assert connection.execute("select count(*) from sequence").fetchall() == [(1,)]
 
