@@ -12,6 +12,7 @@ from bank_rows import change_bank
 from case_bank import make_bank
 
 from attnbank.ingest import import_export, merge_banks
+from attnbank.ingest.merge.sources import source_of
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.bank import opening
@@ -130,6 +131,18 @@ def test_import_and_merge_refuse_it(sound: Path, tmp_path: Path) -> None:
     with pytest.raises(BankError, match=told):
         merge_banks(tmp_path / "new.duckdb", [forged])
     assert not (tmp_path / "new.duckdb").exists()
+
+
+def test_a_bank_that_is_changed_after_it_was_checked_is_refused(tmp_path: Path) -> None:
+    path = make_bank(tmp_path / "bank.duckdb", SOUND)
+    source = source_of(1, path)
+    change_bank(path, "update corpus set name = 'another'")
+    with (
+        duckdb.connect() as connection,
+        pytest.raises(BankError, match="changed during the merge"),
+        source.attached(connection),
+    ):
+        pass
 
 
 CATALOG = {
