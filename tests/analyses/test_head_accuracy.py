@@ -225,33 +225,6 @@ def test_on_gum(gum: duckdb.DuckDBPyConnection, corpora: Path) -> None:
     _compare_bank(gum, corpora / "gum-dev.conllu", MINILM, "mean")
 
 
-SIZES = [
-    pytest.param(250, marks=pytest.mark.slow, id="some"),
-    pytest.param(None, marks=pytest.mark.soak, id="all"),
-]
-
-
-def _first(corpus: Path, sentences: int | None, folder: Path) -> Path:
-    """The first sentences of a treebank as a file of their own."""
-    made = folder / corpus.name
-    blocks = corpus.read_text(encoding="utf-8").split("\n\n")
-    made.write_text("\n\n".join([*blocks[:sentences], ""]), encoding="utf-8")
-    return made
-
-
-@pytest.mark.parametrize("sentences", SIZES)
-def test_first_pieces_on_gum(tmp_path: Path, corpora: Path, sentences: int | None) -> None:
-    source = _first(corpora / "gum-dev.conllu", sentences, tmp_path)
-    _compare(tmp_path / "b.duckdb", source, MINILM, "first")
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("sentences", SIZES)
-def test_on_ewt(tmp_path: Path, corpora: Path, sentences: int | None) -> None:
-    source = _first(corpora / "ewt-dev.conllu", sentences, tmp_path)
-    _compare(tmp_path / "b.duckdb", source, MINILM, "mean")
-
-
 @pytest.mark.slow
 def test_finds_the_published_kind_of_head_on_gum(gum: duckdb.DuckDBPyConnection) -> None:
     """The paper's claim on real text: a head far above the best fixed offset for obj."""

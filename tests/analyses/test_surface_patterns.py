@@ -144,9 +144,15 @@ def test_gradient_importance_of_real_gradients(
     )
 
 
-def test_a_run_without_gradients_says_how_to_get_them(connection: DuckDBPyConnection) -> None:
-    with pytest.raises(duckdb.Error, match="--gradients"):
-        connection.execute("from gradient_importance()").fetchall()
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("gradient_importance", "--gradients"), ("head_ablation", "--ablate heads")],
+)
+def test_a_run_without_what_is_read_says_how_to_get_it(
+    token_bank: Callable[[str], Path], name: str, option: str
+) -> None:
+    with open_to_read(token_bank("bert")) as bert, pytest.raises(duckdb.Error, match=option):
+        bert.execute(f"from {name}()").fetchall()
 
 
 def _pointing_model(folder: Path, tokenizer: Any) -> None:
