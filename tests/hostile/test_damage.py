@@ -115,14 +115,6 @@ def test_what_other_code_raises_is_not_of_the_bank(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_a_damaged_bank_gives_the_same_figures_or_none(
-    forked: Forked, content: bytes, tmp_path: Path
-) -> None:
-    """Each kind of damage twice."""
-    _check_damaged(forked, content, tmp_path, 2 * len(damage.KINDS), seed=0)
-
-
-@pytest.mark.soak
 def test_damaged_by_the_hundred(
     forked: Forked, content: bytes, tmp_path: Path, soak_seed: int
 ) -> None:
@@ -145,13 +137,6 @@ def _check_damaged(forked: Forked, content: bytes, tmp_path: Path, count: int, s
                 assert any(each in text for each in words), (what, name, text)
                 damaged += 1
     assert damaged
-
-
-@pytest.mark.soak
-def test_a_bank_whose_checksums_were_put_right_ends_in_words(
-    forked: Forked, content: bytes, tmp_path: Path
-) -> None:
-    _check_sealed(forked, content, tmp_path, 10, seed=0)
 
 
 @pytest.mark.soak

@@ -16,6 +16,8 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.losses.minimal_pairs import Pair, agreement_pairs
 from attnbank.ingest.store.corpus import add_text
 
+Options = Callable[..., IngestOptions]
+
 # What `_sentence` writes for the feats of a word: of a noun, of a pronoun, and of forms of verbs.
 FEATS = {
     "s": "Number=Sing",
@@ -61,372 +63,21 @@ see see VERB P3 0 root
 """
 """Forms without a subject: no pair is made of them."""
 
-CASES = {
-    "attractor": (
-        """
-        The the DET _ 2 det
-        friend friend NOUN s 9 nsubj
-        of of ADP _ 5 case
-        the the DET _ 5 det
-        sailors sailor NOUN p 2 nmod
-        from from ADP _ 7 case
-        Athens Athens PROPN s 5 nmod
-        always always ADV _ 9 advmod
-        sees see VERB S3 0 root
-        cats cat NOUN p 9 obj
-        """,
-        [("sees", "see", "nsubj", 1, 7)],
-    ),
-    "several attractors": (
-        """
-        Keys key NOUN p 6 nsubj
-        of of ADP _ 3 case
-        doors door NOUN s 1 nmod
-        in in ADP _ 5 case
-        Rome Rome PROPN s 3 nmod
-        see see VERB P3 0 root
-        """,
-        [("see", "sees", "nsubj", 2, 5)],
-    ),
-    "copula": (
-        """
-        Dogs dog NOUN p 4 nsubj
-        are be AUX P3 4 cop
-        very very ADV _ 4 advmod
-        old old ADJ _ 0 root
-        """,
-        [("are", "is", "nsubj", 0, 1)],
-    ),
-    "past": (
-        """
-        Dogs dog NOUN p 3 nsubj
-        were be AUX PP 3 cop
-        old old ADJ _ 0 root
-        """,
-        [("were", "was", "nsubj", 0, 1)],
-    ),
-    "plurale tantum": (
-        """
-        Scissors scissors NOUN ptan 3 nsubj
-        are be AUX P3 3 cop
-        old old ADJ _ 0 root
-        """,
-        [("are", "is", "nsubj", 0, 1)],
-    ),
-    "auxiliary": (
-        """
-        She she PRON s3 4 nsubj
-        has have AUX S3 4 aux
-        been be AUX part 4 aux
-        seeing see VERB part 0 root
-        """,
-        [("has", "have", "nsubj", 0, 1)],
-    ),
-    "passive": (
-        """
-        Dogs dog NOUN p 4 nsubj:pass
-        have have AUX P3 4 aux
-        been be AUX part 4 aux:pass
-        seen see VERB part 0 root
-        """,
-        [("have", "has", "nsubj:pass", 0, 1)],
-    ),
-    "inversion": (
-        """
-        Is be AUX S3 5 cop
-        the the DET _ 4 det
-        cats' cat NOUN p 4 nmod:poss
-        dog dog NOUN s 5 nsubj
-        old old ADJ _ 0 root
-        ? ? PUNCT _ 5 punct
-        """,
-        [("Is", "Are", "nsubj", 1, 3)],
-    ),
-    "capitals": (
-        """
-        IT it PRON s3 3 nsubj
-        IS be AUX S3 3 cop
-        OLD old ADJ _ 0 root
-        """,
-        [("IS", "ARE", "nsubj", 0, 1)],
-    ),
-    "negation": (
-        """
-        It it PRON s3 4 nsubj
-        2-3 isn't
-        is be AUX S3 4 cop
-        n't not PART _ 4 advmod
-        old old ADJ _ 0 root
-        """,
-        [("is", "are", "nsubj", 0, 1)],
-    ),
-    "relative clause": (
-        """
-        Dogs dog NOUN p 7 nsubj
-        that that PRON _ 5 nsubj
-        the the DET _ 4 det
-        man man NOUN s 5 obj
-        see see VERB P3 1 acl:relcl
-        are be AUX P3 7 cop
-        old old ADJ _ 0 root
-        """,
-        [("are", "is", "nsubj", 1, 5)],
-    ),
-    "clause with a subject": (
-        """
-        Dogs dog NOUN p 7 nsubj
-        that that PRON _ 5 obj
-        the the DET _ 4 det
-        man man NOUN s 5 nsubj
-        sees see VERB S3 1 acl:relcl
-        are be AUX P3 7 cop
-        old old ADJ _ 0 root
-        """,
-        [("sees", "see", "nsubj", 0, 1), ("are", "is", "nsubj", 1, 5)],
-    ),
-    "quotation": (
-        """
-        It it PRON s3 4 nsubj
-        " " PUNCT _ 3 punct NoSpace
-        is be AUX S3 4 cop
-        old old ADJ _ 0 root
-        """,
-        [("is", "are", "nsubj", 0, 2)],
-    ),
-    "token that is read as written": (
-        """
-        Prix prix NOUN s 6 nsubj
-        2-3 des
-        de de ADP _ 4 case
-        les le DET _ 4 det
-        pains pain NOUN p 1 nmod
-        is be AUX S3 6 cop
-        old old ADJ _ 0 root
-        """,
-        [("is", "are", "nsubj", 1, 4)],
-    ),
-    "coordination": (
-        """
-        Dogs dog NOUN p 4 nsubj
-        and and CCONJ _ 3 cc
-        cats cat NOUN p 1 conj
-        see see VERB P3 0 root
-        """,
-        [],
-    ),
-    "clitic": (
-        """
-        1-2 he's
-        he he PRON s3 3 nsubj
-        's be AUX S3 3 cop
-        old old ADJ _ 0 root
-        """,
-        [],
-    ),
-    "elision": (
-        """
-        n' ne ADV _ 3 advmod NoSpace
-        is be AUX S3 3 cop
-        old old ADJ _ 0 root
-        it it PRON s3 3 nsubj
-        """,
-        [],
-    ),
-    "verb in a token that is read as written": (
-        """
-        He he PRON s3 3 nsubj
-        2-3 innit
-        is be AUX S3 3 cop
-        not old ADJ _ 0 root
-        """,
-        [],
-    ),
-    "expletive": (
-        """
-        There there PRON _ 2 expl
-        are be VERB P3 0 root
-        dogs dog NOUN p 2 nsubj
-        """,
-        [],
-    ),
-    "modal": (
-        """
-        She she PRON s3 4 nsubj
-        can can AUX fin 4 aux
-        is be AUX S3 4 aux
-        see see VERB inf 0 root
-        """,
-        [],
-    ),
-    "two subjects": (
-        """
-        Trouble trouble NOUN s 6 nsubj:outer
-        is be AUX S3 6 cop
-        that that SCONJ _ 6 mark
-        he he PRON s3 6 nsubj
-        is be AUX S3 6 cop
-        late late ADJ _ 0 root
-        """,
-        [],
-    ),
-    "clause as a subject": (
-        """
-        What what PRON _ 2 nsubj
-        counts count VERB S3 5 csubj:outer
-        is be AUX S3 5 cop
-        they they PRON p3 5 nsubj
-        see see VERB P3 0 root
-        """,
-        [],
-    ),
-    "numbers that differ": (
-        """
-        Staff staff NOUN s 2 nsubj
-        see see VERB P3 0 root
-        """,
-        [],
-    ),
-    "no number": (
-        """
-        Who who PRON _ 2 nsubj
-        sees see VERB S3 0 root
-        """,
-        [],
-    ),
-    "no noun": (
-        """
-        Two two NUM p 2 nsubj
-        see see VERB P3 0 root
-        """,
-        [],
-    ),
-    "other person": (
-        """
-        I I PRON s1 2 nsubj
-        sees see VERB S3 0 root
-        """,
-        [],
-    ),
-    "no form of this person": (
-        """
-        I I PRON s1 3 nsubj
-        am be AUX S1 3 cop
-        old old ADJ _ 0 root
-        """,
-        [],
-    ),
-    "first person": (
-        """
-        I I PRON s1 3 nsubj
-        am be AUX S1 3 cop
-        old old ADJ _ 0 root
+Case = tuple[list[str], str]
+"""The pairs of a corpus, and its sentences."""
 
-        're be AUX P1 0 root
 
-        're be AUX P1 0 root
+def _cases() -> dict[str, Case]:
+    _, *parts = Path(__file__).with_name("agreement_pairs.txt").read_text("utf-8").split("== ")
+    cases = {}
+    for part in parts:
+        name, *lines = part.strip().split("\n")
+        pairs = [line.removeprefix("pair: ") for line in lines if line.startswith("pair: ")]
+        cases[name] = pairs, "\n".join(lines[len(pairs) :])
+    return cases
 
-        we we PRON _ 2 nsubj NoSpace
-        're be AUX P1 0 root
 
-        we we PRON _ 2 nsubj NoSpace
-        're be AUX P1 0 root
-
-        are be AUX P1 0 root
-
-        are be AUX P1 0 root
-
-        are be AUX P1 0 root
-        """,
-        [("am", "are", "nsubj", 0, 1)],
-    ),
-    "mood": (
-        """
-        It it PRON s3 2 nsubj
-        sees see VERB sub 0 root
-
-        see see VERB subs 0 root
-        """,
-        [],
-    ),
-    "mistake": (
-        """
-        It it PRON s3 2 nsubj
-        sees see VERB typo 0 root
-
-        see see VERB typos 0 root
-        """,
-        [],
-    ),
-    "one form for both": (
-        """
-        It it PRON s3 2 nsubj
-        saw see VERB SP 0 root
-
-        saw see VERB PP 0 root
-        """,
-        [],
-    ),
-    "rare form": (
-        """
-        It it PRON s3 2 nsubj
-        ben be VERB S3 0 root
-
-        is be VERB S3 0 root
-        """,
-        [],
-    ),
-    "several forms": (
-        """
-        They they PRON p3 2 nsubj
-        go go VERB P3 0 root
-
-        Goes go VERB S3 0 root
-
-        goeth go VERB S3 0 root
-
-        goes go VERB S3 0 root
-
-        They they PRON p3 2 nsubj
-        wend wend VERB P3 0 root
-
-        wends wend VERB S3 0 root
-
-        wendeth wend VERB S3 0 root
-        """,
-        [("go", "goes", "nsubj", 0, 1), ("wend", "wendeth", "nsubj", 0, 1)],
-    ),
-    "gender": (
-        """
-        Yeled yeled NOUN s 2 nsubj
-        haya haya VERB ms 0 root
-
-        Yalda yalda NOUN s 2 nsubj
-        hayta haya VERB fs 0 root
-
-        Yeladim yeled NOUN p 2 nsubj
-        hayu haya VERB fmp 0 root
-
-        haya haya VERB ms 0 root
-        """,
-        [
-            ("haya", "hayu", "nsubj", 0, 1),
-            ("hayta", "hayu", "nsubj", 0, 1),
-            ("hayu", "haya", "nsubj", 0, 1),
-        ],
-    ),
-    "gender of one number alone": (
-        """
-        Devochka devochka NOUN s 2 nsubj
-        byla byt VERB fs 0 root
-
-        Devochki devochka NOUN p 2 nsubj
-        byli byt VERB up 0 root
-
-        byl byt VERB ms 0 root
-        """,
-        [("byla", "byli", "nsubj", 0, 1), ("byli", "byl", "nsubj", 0, 1)],
-    ),
-}
+CASES = _cases()
 
 
 def _sentence(text: str, name: str) -> str:
@@ -453,13 +104,13 @@ def _write(text: str, path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cases(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a file of each case, and a bank with all of them, each a corpus by its name."""
     folder = tmp_path_factory.mktemp("cases")
-    for at, (text, _) in enumerate(CASES.values()):
+    for at, (_, text) in enumerate(CASES.values()):
         path = folder / f"{at}.conllu"
-        _write(f"{PARADIGM}\n\n{text.strip()}", path)
-        add_text(IngestOptions((str(path),), folder / "bank.duckdb", model="none"))
+        _write(f"{PARADIGM}\n\n{text}", path)
+        add_text(options_for(folder / "bank.duckdb", path, "none"))
     return folder
 
 
@@ -490,14 +141,14 @@ def _pairs(bank: Path, corpus: str) -> tuple[list[Pair], list[Site]]:
 @pytest.mark.parametrize("case", CASES)
 def test_small_cases(cases: Path, case: str) -> None:
     name = str(list(CASES).index(case))
-    pairs, found = _pairs(cases / "bank.duckdb", name)
-    told = [
-        (each.good[each.at], each.bad[each.at], each.relation, each.attractors, each.distance)
-        for each in found
+    pairs, sites = _pairs(cases / "bank.duckdb", name)
+    facts = [
+        (site.good[site.at], site.bad[site.at], site.relation, site.attractors, site.distance)
+        for site in sites
     ]
-    assert told == CASES[case][1]
-    assert found == oracle_agreement.sites(cases / f"{name}.conllu")
-    assert [each.number for each in pairs] == list(range(1, len(pairs) + 1))
+    assert [" ".join(map(str, pair)) for pair in facts] == CASES[case][0]
+    assert sites == oracle_agreement.sites(cases / f"{name}.conllu")
+    assert [pair.number for pair in pairs] == list(range(1, len(pairs) + 1))
 
 
 def test_sides_are_what_a_tokenizer_is_given(cases: Path) -> None:
@@ -520,33 +171,34 @@ def test_sides_are_what_a_tokenizer_is_given(cases: Path) -> None:
     ("corpus", "least"),
     [("gum-dev", 300), ("ewt-dev", 500), ("fr-dev", 150), ("he-dev", 50), ("tr-dev", 1)],
 )
-def test_treebanks(corpora: Path, tmp_path: Path, corpus: str, least: int) -> None:
+def test_treebanks(
+    options_for: Options, corpora: Path, tmp_path: Path, corpus: str, least: int
+) -> None:
     path = corpora / f"{corpus}.conllu"
-    add_text(IngestOptions((str(path),), tmp_path / "bank.duckdb", model="none"))
+    add_text(options_for(tmp_path / "bank.duckdb", path, "none"))
     _, found = _pairs(tmp_path / "bank.duckdb", corpus)
     assert found == oracle_agreement.sites(path)
     assert len(found) >= least
 
 
-def test_forms_are_of_the_corpus_itself(tmp_path: Path) -> None:
+def test_forms_are_of_the_corpus_itself(options_for: Options, tmp_path: Path) -> None:
     bank = tmp_path / "bank.duckdb"
     site = "It it PRON s3 2 nsubj\nsees see VERB S3 0 root"
     for name, text in (("one", PARADIGM), ("two", site)):
         _write(text, tmp_path / f"{name}.conllu")
-        add_text(IngestOptions((str(tmp_path / f"{name}.conllu"),), bank, model="none"))
+        add_text(options_for(bank, tmp_path / f"{name}.conllu", "none"))
     assert _pairs(bank, "two")[0] == []
 
 
-def test_text_without_trees_has_no_pairs(tmp_path: Path) -> None:
+def test_text_without_trees_has_no_pairs(options_for: Options, tmp_path: Path) -> None:
     (tmp_path / "rain.txt").write_text("Rain falls.\nDogs bark.\n", "utf-8")
-    options = IngestOptions(
-        (str(tmp_path / "rain.txt"),), tmp_path / "bank.duckdb", model="none", format="lines"
-    )
+    options = options_for(tmp_path / "bank.duckdb", tmp_path / "rain.txt", "none", format="lines")
     add_text(options)
     assert _pairs(tmp_path / "bank.duckdb", "rain")[0] == []
 
 
 def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
+    options_for: Options,
     tiny_model: Callable[[str], Path],
     tiny_masked_lm: Callable[[str], Path],
     tmp_path: Path,
@@ -564,7 +216,7 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
     corpus, bank = tmp_path / "corpus.conllu", tmp_path / "bank.duckdb"
     _write(f"{PARADIGM}\n\n{inverted.strip()}", corpus)
     for number, model in enumerate((tiny_model("gpt2"), tiny_masked_lm("bert")), start=1):
-        ingest(IngestOptions((str(corpus),), bank, str(model)))
+        ingest(options_for(bank, corpus, model))
         call = ["-b", str(bank), "surprisal", str(number), "--agreement", "--model", str(model)]
         assert run_command_line(call) == 0
         told = capfd.readouterr().err

@@ -65,6 +65,12 @@ DAMAGE = {
     "update position set word = 3": "a position of the input 1 has a word of another document",
     "update position set sequence = 9 where sequence = 2": "position has rows that belong to no",
     "update sequence set run = 9": "sequence has rows that belong to no run",
+    "update sequence set document = 9": "sequence has rows that belong to no document",
+    "update position set word = 9 where word = 3": "position has rows that belong to no word",
+    "update document set corpus = 9": "the id of document 1 is not that of its place in its corpus",
+    "update document set index = 1": "two documents of a corpus have the same place",
+    "insert into departure values (1, 9, '', '', '')": "departure has rows that belong to no",
+    "insert into skipped values (1, 1, 1, 9, '', '', 'x', '')": "skipped has rows that belong to",
     "update sequence set id = id + 1099511627776;"
     " update position set sequence = sequence + 1099511627776": "is that of another run",
     "update document set index = index + 1": "the id of document 1 is not that of its place",

@@ -39,12 +39,6 @@ def test_exports_of_shards_become_the_whole(
 
 
 @pytest.mark.slow
-def test_one_export_stays_as_it_is(shards: Any, exports: list[str], tmp_path: Path) -> None:
-    import_exports(exports[2:], tmp_path / "new.duckdb")
-    assert bank_rows.rows(tmp_path / "new.duckdb") == bank_rows.rows(shards.shards[2])
-
-
-@pytest.mark.slow
 def test_exports_and_banks_go_together(shards: Any, exports: list[str], tmp_path: Path) -> None:
     new = tmp_path / "new.duckdb"
     merge_banks(new, [*exports[:2], *shards.shards[1:]])

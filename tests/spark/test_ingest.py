@@ -26,6 +26,8 @@ from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
+Options = Callable[..., IngestOptions]
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -102,11 +104,8 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_parts", "one_thread")
-def test_parts_make_the_export_of_a_local_ingest(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
-) -> None:
-    model = str(tiny_model("bert"))
-    options = IngestOptions((str(sample),), tmp_path / "local.duckdb", model, batch_tokens=128)
+def test_parts_make_the_export_of_a_local_ingest(options_for: Options, tmp_path: Path) -> None:
+    options = options_for(tmp_path / "local.duckdb", "sample", batch_tokens=128)
     engines: list[Here] = []
 
     def engine(folder: Path) -> Here:
@@ -128,9 +127,7 @@ def test_parts_make_the_export_of_a_local_ingest(
 
 
 @pytest.mark.slow
-def test_a_part_is_written_once(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_part_is_written_once(options_for: Options, tmp_path: Path) -> None:
     """Two tasks with the same part: the files of the first stay, and both tell of them."""
     given: list[tuple[Work, FolderPart]] = []
 
@@ -139,7 +136,7 @@ def test_a_part_is_written_once(
             given.extend((work, part) for part in parts)
             return super().write_parts(work, parts)
 
-    options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
+    options = options_for(tmp_path / "no.duckdb", "sample")
     ingest_to_export(options, tmp_path / "filled", Twice)
     (work, part) = given[0]
     first = write_part(tmp_path / "again", work, part)
@@ -170,18 +167,17 @@ def test_a_list_of_parts_says_what_was_committed() -> None:
 @pytest.mark.parametrize("given", [{"context": "document", "decimals": 5}, PAIRS])
 @pytest.mark.few("given1")
 def test_spark_fills_what_a_local_ingest_fills(
+    options_for: Options,
     given: dict[str, Any],
     spark: SparkSession,
     on_spark: Callable[..., Exported],
-    sample: Path,
     tiny_masked_lm: Callable[[str], Path],
     tmp_path: Path,
     small_parts: None,
     one_thread: None,
 ) -> None:
-    model = str(tiny_masked_lm("bert"))
-    options = IngestOptions(
-        (str(sample),), tmp_path / "local.duckdb", model, batch_tokens=256, **given
+    options = options_for(
+        tmp_path / "local.duckdb", "sample", tiny_masked_lm("bert"), batch_tokens=256, **given
     )
     folder = tmp_path / "filled"
     report = ingest_to_export(options, folder, lambda place: SparkEngine(spark, place))
@@ -197,7 +193,7 @@ def test_spark_fills_what_a_local_ingest_fills(
 
 @pytest.mark.slow
 def test_an_executor_that_dies_is_told(
-    spark: SparkSession, sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+    options_for: Options, spark: SparkSession, tmp_path: Path
 ) -> None:
     """What runs the model is ended, as by a machine that has too little memory."""
 
@@ -205,7 +201,7 @@ def test_an_executor_that_dies_is_told(
         def write_parts(self, work: Work, parts: Any) -> Iterator[WrittenPart]:
             return super().write_parts(_Deadly(work), parts)
 
-    options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
+    options = options_for(tmp_path / "no.duckdb", "sample")
     with pytest.raises(AttnbankError) as caught:
         ingest_to_export(options, tmp_path / "filled", lambda place: Dying(spark, place))
     assert "Spark could not run some of the batches" in caught.value.fact
@@ -258,11 +254,11 @@ command.spark_ingest = lambda options, to, master, shown: ingest_to_export(
 
 @pytest.mark.soak
 def test_killed_at_any_moment(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+    options_for: Options, sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Killed six times, the command leaves nothing that import takes, and is whole in the end."""
     model, folder = str(tiny_model("bert")), tmp_path / "filled"
-    options = IngestOptions((str(sample),), tmp_path / "local.duckdb", model, batch_tokens=64)
+    options = options_for(tmp_path / "local.duckdb", "sample", batch_tokens=64)
     args = ["ingest", str(sample), "--model", model, "--batch-tokens", "64"]
     args += ["--engine", "spark", "--to"]
     drawn = random.Random(0)

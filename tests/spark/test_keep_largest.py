@@ -15,21 +15,19 @@ from attnbank.queries.export import export
 from attnbank.queries.spark.exported import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
+Options = Callable[..., IngestOptions]
+
 
 @pytest.mark.slow
 @pytest.mark.few("top:4")
 @pytest.mark.parametrize("keep", ["top:4", "top:300"])
 def test_the_largest_weights_on_spark(
+    options_for: Options,
     keep: str,
     tmp_path: Path,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
     on_spark: Callable[..., Exported],
 ) -> None:
-    options = IngestOptions(
-        (str(sample / "stories.conllu"),), tmp_path / "b", str(tiny_model("bert")), keep=keep,
-        limit=6,
-    )  # fmt: skip
+    options = options_for(tmp_path / "b", keep=keep, limit=6)  # fmt: skip
     ingest(options)
     with open_bank(tmp_path / "b") as bank:
         export(bank, tmp_path / "parquet")

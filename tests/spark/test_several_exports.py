@@ -54,7 +54,7 @@ def shards(folders: list[Path], on_spark: Callable[..., Exported]) -> Exported:
 
 @pytest.mark.slow
 def test_shards_answer_as_the_whole(whole: Bank, shards: Exported) -> None:
-    """Other analyses: test_every_way.py."""
+    """Tables and other analyses: test_analyses.py, over one export."""
     mine, theirs = (each.query("best_head_held_out") for each in (whole, shards))
     assert mine.height > 0
     assert_frame_equal(theirs, mine, rel_tol=1e-9)

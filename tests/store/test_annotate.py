@@ -9,8 +9,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,11 +22,10 @@ from case_bank import make_bank
 from text_banks import make_text_bank
 
 from attnbank.cli.app import run_command_line
-from attnbank.ingest import annotate, merge_banks
+from attnbank.ingest import annotate
 from attnbank.ingest.store.annotations import WordFileError
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
 
 NAMED = ("sent_id", "index", "form", "rt")
@@ -466,31 +463,6 @@ def test_it_goes_with_its_corpus(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_merged_and_exported(text: Path, sample: Path, tmp_path: Path) -> None:
-    banks = []
-    for name in ("stories", "press"):
-        bank = make_text_bank(tmp_path / f"{name}.duckdb", sample / f"{name}.conllu")
-        rows = [(*row[:3], f"{name}/{row[0]}/{row[1]}") for row in _timed(bank, 2)]
-        annotate(bank, _put(tmp_path, "mine.csv", _csv(rows, (*NAMED[:3], "key"))), "mine")
-        banks.append(bank)
-    merge_banks(tmp_path / "both.duckdb", banks)
-    with open_bank(tmp_path / "both.duckdb") as opened:
-        export(opened, tmp_path / "parquet")
-    merge_banks(tmp_path / "again.duckdb", [tmp_path / "parquet"])
-    for name in ("both", "again"):
-        found = query_bank(
-            tmp_path / f"{name}.duckdb",
-            "select mine.key, concat_ws('/', corpus.name, sentence.name, word.index) from mine"
-            " inner join word on word.id = mine.word"
-            " inner join sentence on sentence.id = word.sentence"
-            " inner join document on document.id = sentence.document"
-            " inner join corpus on corpus.id = document.corpus",
-        )
-        assert len(found) == sum(len(_timed(bank, 2)) for bank in banks)
-        assert all(key == place for key, place in found)
-
-
-@pytest.mark.slow
 def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = _timed(bank)
     call = ["-b", str(bank), "annotate"]
@@ -513,26 +485,3 @@ def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == ""
     assert run_command_line([*call, path, "--corpus", "none"]) == 2
     assert run_command_line(["-b", str(tmp_path / "no.duckdb"), "annotate", path]) == 1
-
-
-def test_a_bank_that_is_open(bank: Path, tmp_path: Path) -> None:
-    path = _put(tmp_path, "times.csv", _csv(_timed(bank)))
-    with open_bank(bank) as opened:  # in this process it lets go of the file
-        assert opened.sql("select count(*) from word").item() == len(_words(bank))
-        annotate(bank, path)
-        assert opened.sql("select count(*) from times").item() == len(_words(bank))
-
-
-@pytest.mark.slow
-def test_a_locked_bank(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = _put(tmp_path, "times.csv", _csv(_timed(bank)))
-    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(bank)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as holder:  # fmt: skip
-        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        assert run_command_line(["-b", str(bank), "annotate", str(path)]) == 1
-        holder.communicate("\n")
-    assert "is locked by another process" in capsys.readouterr().err
-    assert run_command_line(["-b", str(bank), "annotate", str(path), "-q"]) == 0

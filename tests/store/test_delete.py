@@ -236,16 +236,6 @@ def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.slow
-def test_the_rest_answers_as_before(bank: Path, tmp_path: Path) -> None:
-    whole = Path(shutil.copy(bank, tmp_path / "whole.duckdb"))
-    delete(bank, ["1", "3"], ["train"])
-    with open_bank(whole) as one, open_bank(bank) as other:
-        for name in ("head_accuracy", "special_tokens", "entropy"):
-            run_ = "test/tiny" if name == "head_accuracy" else "4"
-            assert other.query(name, run=run_).equals(one.query(name, run=run_)), name
-
-
-@pytest.mark.slow
 def test_a_model_of_a_name_that_another_has_is_told_by_its_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

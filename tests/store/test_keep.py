@@ -26,6 +26,8 @@ from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import resolve_weights, run_candidates
 
+Options = Callable[..., IngestOptions]
+
 KINDS: dict[str, dict[str, Any]] = {
     "sentences": {},
     "documents": {"context": "document"},
@@ -58,16 +60,13 @@ KEEPS = {
 
 
 @pytest.fixture(scope="module")
-def banks(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> tuple[Path, ...]:
+def banks(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """A bank with all weights, and one for each of KEEPS, of the same three kinds of inputs."""
     folder = tmp_path_factory.mktemp("kept")
     keeps = ("weights", *KEEPS)
     for keep in keeps:
         for options in KINDS.values():
-            given = IngestOptions((str(sample),), folder / keep, str(tiny_model("bert")),
-                                  keep=keep, **options)  # fmt: skip
+            given = options_for(folder / keep, "sample", keep=keep, **options)  # fmt: skip
             ingest(given)
     return tuple(folder / keep for keep in keeps)
 
@@ -155,11 +154,10 @@ def test_a_value_that_needs_the_weights_is_refused(
 
 @pytest.mark.slow
 def test_a_bank_with_both_takes_the_run_that_has_the_weights(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    options_for: Options, tmp_path: Path
 ) -> None:
-    corpus = str(sample / "stories.conllu")
     for keep in ("weights", "peaks"):
-        ingest(IngestOptions((corpus,), tmp_path / "b", str(tiny_model("bert")), keep=keep))
+        ingest(options_for(tmp_path / "b", keep=keep))
     with open_bank(tmp_path / "b") as bank:
         names = bank.runs()["name"].to_list()
         assert names[1] == f"{names[0]}/peaks"
@@ -281,22 +279,22 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
     ],
 )
 def test_options_that_do_not_fit(
-    tmp_path: Path, sample: Path, options: dict[str, Any], told: str
+    options_for: Options, tmp_path: Path, options: dict[str, Any], told: str
 ) -> None:
     given: dict[str, Any] = {"keep": "peaks"} | options
     with pytest.raises(CallError, match=told):
-        ingest(IngestOptions((str(sample),), tmp_path / "b", "minilm", **given))
+        ingest(options_for(tmp_path / "b", "sample", "minilm", **given))
     assert not (tmp_path / "b").exists()
 
 
 @pytest.mark.slow
 def test_the_command(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path],
+    options_for: Options, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path],
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     bank, corpus = tmp_path / "b.duckdb", str(sample / "stories.conllu")
     call = ["-b", str(bank), "ingest", corpus, "--model", str(tiny_model("bert"))]
-    options = IngestOptions((corpus,), bank, str(tiny_model("bert")))
+    options = options_for(bank)
     whole = estimate(options)
     assert attnbank([*call, "--keep", "peaks", "--dry-run"]) == 0
     told = int(capsys.readouterr().out.split("bytes")[1].split()[0].replace(",", ""))
@@ -312,16 +310,15 @@ def test_the_command(
 
 @pytest.mark.slow
 def test_a_large_run_is_told_before_it_is_begun(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    options_for: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its weights, to the last one, and what peaks take; peaks themselves are not told."""
     monkeypatch.setattr(running, "LARGE", 100_000)
     told = []
     for keep in ("weights", "peaks"):
-        options = IngestOptions(
-            (str(sample),), tmp_path / keep, str(tiny_model("bert")), context="document",
-            max_tokens=96, keep=keep,
-        )  # fmt: skip
+        options = options_for(
+            tmp_path / keep, "sample", context="document", max_tokens=96, keep=keep
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", AttnbankWarning)
             report = ingest(options)

@@ -67,6 +67,13 @@ def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Pat
         assert (
             opened.cached("best_head", min_count=1) is opened.cached("best_head", run=other) is None
         )
+        run = opened.run_of("best_head")
+        assert run is not None  # the same run by its id, and a default that is written out
+        assert opened.query("best_head", run=run.id)["n"].unique().to_list() == [77]
+        assert opened.query("best_head", subtypes=False)["n"].unique().to_list() == [77]
+        assert opened.query("best_head", subtypes=True)["n"].n_unique() > 1  # another question
+        opened.reads_cache = False
+        assert opened.query("best_head").equals(rows)
     # The package again, as it is and then with another statement in one of its files.
     copy = tmp_path / "attnbank"
     shutil.copytree(ROOT / ".src" / "attnbank", copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -109,25 +116,6 @@ def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> N
             assert bank.query(name).equals(found.rows)
             # Sums of weights depend on the order in which threads come to them.
             assert_frame_equal(found.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
-
-
-@pytest.mark.slow
-def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
-    """The rows are forged in the bank: whoever reads them sees the forged ones."""
-    with open_bank(own) as bank:
-        rows = bank.query("best_head")
-    forged = rows.with_columns(n=pl.lit(77, pl.Int64))
-    _forge(own, forged)
-    with open_bank(own) as bank:
-        assert bank.query("best_head")["n"].unique().to_list() == [77]
-        other = bank.query("best_head", subtypes=True)
-        assert other["n"].n_unique() > 1  # another question
-        named = bank.query("best_head", run=bank.run_of("best_head").id)  # type: ignore[union-attr]
-        assert named.equals(forged)  # the same run by its id
-        assert bank.query("best_head", subtypes=False, min_count=1).height >= rows.height
-        assert bank.query("best_head", subtypes=False).equals(forged)  # a default, written out
-        bank.reads_cache = False
-        assert bank.query("best_head").equals(rows)
 
 
 def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path) -> None:
@@ -261,7 +249,6 @@ def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[
     assert "best_head" in capfd.readouterr().err
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_reason_is_told_once_for_all_analyses(
     tmp_path: Path,
