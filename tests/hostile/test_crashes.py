@@ -188,14 +188,15 @@ duckdb.connect = connect
 """In the place of connecting: a statement of a minute, in which DuckDB looks for no interrupt."""
 ONE = "os.kill(parent, signal.{})"
 GROUP = "os.killpg(os.getpgid(parent), signal.{})"
-PRESSED = [
-    ("once", 1, ONE.format("SIGINT")),
-    ("twice", 2, ONE.format("SIGINT")),
-    ("group", 1, GROUP.format("SIGINT")),
-    ("group twice", 2, GROUP.format("SIGINT")),
-    ("term", 1, ONE.format("SIGTERM")),
-    ("group term", 2, GROUP.format("SIGTERM")),
-]
+PRESSED = {
+    "once": (1, ONE.format("SIGINT")),
+    "twice": (2, ONE.format("SIGINT")),
+    "group": (1, GROUP.format("SIGINT")),
+    "group twice": (2, GROUP.format("SIGINT")),
+    "term": (1, ONE.format("SIGTERM")),
+    "group term": (2, GROUP.format("SIGTERM")),
+}
+"""How often, and how, Ctrl-C is pressed or the command ended."""
 COMPUTING = (
     ["report", "-o", "report.html"],
     ["export", "parquet"],
@@ -207,27 +208,6 @@ COMPUTING = (
     ["merge", "merged.duckdb", "bank.duckdb", "bank.duckdb"],
     ["import", "parquet", "-b", "again.duckdb"],
 )
-
-
-def check_deaf(
-    forked: Forked, bank: Path, folder: Path, command: list[str], times: int, send: str
-) -> None:
-    shutil.copy(bank, folder / "bank.duckdb")
-    named = [] if {"merge", "-b"} & {*command} else ["-b", "bank.duckdb"]
-    if command[0] == "import":
-        assert forked.run(["-b", "bank.duckdb", "export", "parquet"], folder).status == 0
-    setup = DEAF.format(times=times, send=send)
-    done = forked.run([*named, *command], folder, setup=setup, seconds=30)
-    assert (done.status, done.told) == (1, "Interrupted.\n")
-    assert not _is_alive(int((folder / "reader").read_text()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("times", "send"), [each[1:] for each in PRESSED], ids=str)
-def test_an_interrupt_ends_what_duckdb_does_not_interrupt(
-    forked: Forked, sample_bank: Path, tmp_path: Path, times: int, send: str
-) -> None:
-    check_deaf(forked, sample_bank, tmp_path, ["query", "best_head"], times, send)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -256,24 +236,30 @@ def test_an_interrupt_ends_a_statement(
     assert not worker.is_running()
 
 
-@pytest.mark.usual("info")
-@pytest.mark.parametrize("command", [*READING, *COMPUTING], ids=" ".join)
+@pytest.mark.usual("once-info")
 @pytest.mark.few(
-    "import*",
-    "merge*",
-    "compute best_head",
-    "plot*",
-    "report*",
-    "query*",
-    "find*",
-    "probe*",
-    "compute --all",
-    "show*",
-)
+    "*best_head", "once-import*", "once-merge*", "once-plot*", "once-report*", "once-find*",
+    "once-probe*", "once-compute --all", "once-show*",
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("how", "command"),
+    [*(("once", command) for command in (*READING, *COMPUTING)),
+     *((how, ["query", "best_head"]) for how in PRESSED if how != "once")],
+    ids=lambda part: part if isinstance(part, str) else " ".join(part),
+)  # fmt: skip
 def test_an_interrupt_ends_every_command(
-    forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]
+    forked: Forked, sample_bank: Path, tmp_path: Path, how: str, command: list[str]
 ) -> None:
-    check_deaf(forked, sample_bank, tmp_path, command, 1, ONE.format("SIGINT"))
+    """Also where DuckDB looks for no interrupt."""
+    shutil.copy(sample_bank, tmp_path / "bank.duckdb")
+    named = [] if {"merge", "-b"} & {*command} else ["-b", "bank.duckdb"]
+    if command[0] == "import":
+        assert forked.run(["-b", "bank.duckdb", "export", "parquet"], tmp_path).status == 0
+    times, send = PRESSED[how]
+    setup = DEAF.format(times=times, send=send)
+    done = forked.run([*named, *command], tmp_path, setup=setup, seconds=30)
+    assert (done.status, done.told) == (1, "Interrupted.\n")
+    assert not _is_alive(int((tmp_path / "reader").read_text()))
 
 
 def test_a_call_that_reads_nothing_starts_no_process(forked: Forked, tmp_path: Path) -> None:

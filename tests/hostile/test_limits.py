@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import hostile
@@ -187,27 +185,6 @@ def test_who_has_read_enough_ends_it(format_: str, select: str, folder: Path) ->
     process.stdout.close()
     _, error = process.communicate(timeout=PATIENCE)
     assert (process.returncode, error) == (0, b"")
-    assert not psutil.wait_procs(children, timeout=PATIENCE)[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
-def test_the_process_of_a_statement_goes_with_the_command(
-    how: signal.Signals, folder: Path
-) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "attnbank", "-b", str(folder / "x.duckdb"), "sql",
-         "select count(*) from range(1000000000) a, range(1000000000) b"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    children: list[psutil.Process] = []
-    while not children:
-        assert process.poll() is None
-        time.sleep(0.05)
-        children = psutil.Process(process.pid).children()
-    time.sleep(0.5)
-    process.send_signal(how)
-    process.communicate(timeout=PATIENCE)
     assert not psutil.wait_procs(children, timeout=PATIENCE)[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -115,19 +116,6 @@ def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
     return {layer: [own for at, own in heads if at == layer] for layer, _ in heads}
 
 
-@pytest.mark.usual(4)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_whole_models(family: str, made: Made) -> None:
-    model, texts = made(family)
-    (found,) = Scorer(model).score(texts)
-    expected = np.array(_expected(model, model.module_with_head.double(), texts))
-    model.module_with_head.float()
-    # float32 against float64: sums of up to 11 pieces of some 10 nats.
-    assert np.allclose(found.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
-    assert abs(np.nanmean(found.words) - np.nanmean(expected)) < 1e-5
-    assert np.isnan(found.words).sum() == (len(texts) if model.head == "causal" else 0)
-
-
 @pytest.mark.parametrize("cut", ["zero", "mean", "uniform"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_disabled_heads(family: str, cut: Any, made: Made) -> None:
@@ -137,13 +125,16 @@ def test_disabled_heads(family: str, cut: Any, made: Made) -> None:
     sums: list[Any] = []
     tokens = scorer.add_head_outputs(texts, sums)
     scorer.means = [each / tokens for each in sums]
-    whole, found = scorer.score(texts, [{}, _by_layer(heads)], cut)
-    expected = _expected(
-        model, oracle_ablation.operated(model.module_with_head, heads, cut, _plain(texts)), texts
-    )
-    assert np.allclose(found.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
-    assert abs(np.nanmean(found.words) - np.nanmean(expected)) < 1e-5
-    assert np.nanmax(np.abs(found.words - whole.words)) > 1e-3  # it does something
+    scores = scorer.score(texts, [{}, _by_layer(heads)], cut)
+    own = model.module_with_head
+    operated = oracle_ablation.operated(own, heads, cut, _plain(texts))
+    for score, module in zip(scores, (copy.deepcopy(own).double(), operated), strict=True):
+        expected = np.array(_expected(model, module, texts))
+        # float32 against float64: sums of up to 11 pieces of some 10 nats.
+        assert np.allclose(score.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
+        assert abs(np.nanmean(score.words) - np.nanmean(expected)) < 1e-5
+        assert np.isnan(score.words).sum() == (len(texts) if model.head == "causal" else 0)
+    assert np.nanmax(np.abs(scores[1].words - scores[0].words)) > 1e-3  # it does something
 
 
 @pytest.mark.parametrize("family", ["BERT", "Llama"])

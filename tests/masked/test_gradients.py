@@ -10,13 +10,13 @@ from typing import Any
 
 import bounds
 import duckdb
-import new_banks
 import numpy as np
 import oracle_masked_lm as slow
 import pytest
 import torch
 import transformers
 from bank_rows import query_bank
+from partial_runs import ingest_part
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -26,7 +26,6 @@ from attnbank.ingest.masked.masking import InputMask
 from attnbank.ingest.masked.passes import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
-from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -70,6 +69,21 @@ def gradients_of(one: Any, draw: Any) -> Callable[[Any], np.ndarray]:
     return lambda model: slow.gradients(model, one, draw.draw_mask(one))
 
 
+def check_gradients(path: Path, folder: Path, seed: int, inputs: int, segments: set[int]) -> None:
+    """Check that a bank has the gradients that a model gives for each of its inputs alone."""
+    tokenizer, model = slow.load(folder)
+    draw = slow.masking(tokenizer, seed)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        texts = slow.inputs(connection, tokenizer)
+        assert len(texts) == inputs
+        assert {segment for text in texts.values() for segment in text.segments} == segments
+        for sequence, text in texts.items():
+            expected = slow.gradients(model, text, draw.draw_mask(text))
+            within = bounds.passes(model, gradients_of(text, draw))
+            assert np.abs(expected).max() > max(1e-3, 1000 * within)
+            assert np.abs(stored(connection, sequence) - expected).max() <= within
+
+
 @pytest.fixture(scope="module")
 def press(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten sentences of the sample."""
@@ -81,7 +95,7 @@ def press(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bank(tiny_masked_lm: Maker, press: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = new_banks.put(tmp_path_factory.mktemp("gradients") / "bert.duckdb")
+    path = tmp_path_factory.mktemp("gradients") / "bert.duckdb"
     ingest(options(path, press, tiny_masked_lm("bert")))
     return path
 
@@ -163,19 +177,9 @@ def test_the_bank_holds_the_gradients_of_each_input_alone(
 ) -> None:
     """Batches, padding and the choice of the masked tokens change nothing."""
     folder = tiny_masked_lm(kind)
-    path = new_banks.put(tmp_path / "x.duckdb")
-    report = ingest(options(path, press, folder, mask_seed=7))
-    tokenizer, model = slow.load(folder)
-    draw = slow.masking(tokenizer, 7)
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = slow.inputs(connection, tokenizer)
-        assert len(found) == report.sentences == 10
-        for sequence, one in found.items():
-            expected = slow.gradients(model, one, draw.draw_mask(one))
-            got = stored(connection, sequence)
-            within = bounds.passes(model, gradients_of(one, draw))
-            assert np.abs(expected).max() > max(1e-3, 1000 * within)
-            assert np.abs(got - expected).max() <= within
+    path = tmp_path / "x.duckdb"
+    assert ingest(options(path, press, folder, mask_seed=7)).sentences == 10
+    check_gradients(path, folder, 7, 10, segments={0})
 
 
 @pytest.mark.slow
@@ -183,19 +187,9 @@ def test_gradients_of_pairs_of_segments(
     tiny_masked_lm: Maker, corpora: Path, tmp_path: Path
 ) -> None:
     folder = tiny_masked_lm("bert")
-    path = new_banks.put(tmp_path / "x.duckdb")
+    path = tmp_path / "x.duckdb"
     ingest(options(path, corpora / "wiki-text.txt", folder, context="pair", limit=6, max_tokens=60))
-    tokenizer, model = slow.load(folder)
-    draw = slow.masking(tokenizer, 0)
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = slow.inputs(connection, tokenizer)
-        assert len(found) == 6
-        assert any(1 in one.segments for one in found.values())
-        for sequence, one in found.items():
-            expected = slow.gradients(model, one, draw.draw_mask(one))
-            got = stored(connection, sequence)
-            within = bounds.passes(model, gradients_of(one, draw))
-            assert np.abs(got - expected).max() <= within
+    check_gradients(path, folder, 0, 6, segments={0, 1})
 
 
 def test_gradients_are_signed_and_stand_beside_every_row_of_attention(bank: Path) -> None:
@@ -229,7 +223,7 @@ def test_in_the_last_layer_only_masked_tokens_have_gradients(
 def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
     bank: Path, tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:
-    plain = new_banks.put(tmp_path / "plain.duckdb")
+    plain = tmp_path / "plain.duckdb"
     ingest(options(plain, press, tiny_masked_lm("bert"), gradients=False))
     assert rows(plain, "attention") == rows(bank, "attention")
     assert rows(plain, "gradient") == []
@@ -239,7 +233,7 @@ def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
 def test_batches_do_not_change_the_gradients(
     bank: Path, tiny_masked_lm: Maker, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = new_banks.put(tmp_path / "x.duckdb")
+    other = tmp_path / "x.duckdb"
     monkeypatch.setattr(passes, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
     ingest(options(other, press, tiny_masked_lm("bert"), batch_tokens=300))
     with (
@@ -260,34 +254,17 @@ def test_batches_do_not_change_the_gradients(
             assert np.abs(here - there).max() <= within
 
 
-class Stopped(Exception):
-    pass
-
-
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_rows(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)  # a transaction a batch
-    asked = {"batch_tokens": 100, "ablate": "layers"}
-    whole = new_banks.put(tmp_path / "whole.duckdb")
-    broken = new_banks.put(tmp_path / "broken.duckdb")
-    ingest(options(whole, press, tiny_masked_lm("bert"), **asked))
-    calls = 0
-
-    def stop(progress: Progress) -> None:
-        nonlocal calls
-        calls += progress.stage == "running"
-        if calls > 2:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        ingest(options(broken, press, tiny_masked_lm("bert"), **asked), stop)
-    held = len(rows(broken, "sequence"))
-    assert 0 < held < len(rows(whole, "sequence"))
-    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 10**9)  # the rest in one
-    report = ingest(options(broken, press, tiny_masked_lm("bert"), **asked))
-    assert report.state == "resumed"
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 10**9)  # of the whole run, and of the rest
+    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
+    folder, more = tiny_masked_lm("bert"), {"batch_tokens": 100, "ablate": "layers"}
+    ingest(options(whole, press, folder, **more))
+    ingest_part(options(broken, press, folder, **more))  # a transaction a batch
+    assert 0 < len(rows(broken, "sequence")) < len(rows(whole, "sequence"))
+    assert ingest(options(broken, press, folder, **more)).state == "resumed"
     for table in (*TABLES, "ablation"):
         assert rows(broken, table) == rows(whole, table), table
     assert rows(whole, "ablation")
@@ -297,7 +274,7 @@ def test_an_interrupted_run_ends_with_the_same_rows(
 def test_the_mask_seed_is_part_of_what_a_run_is(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:
-    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
     first = ingest(options(path, press, folder))
     assert (first.state, ingest(options(path, press, folder)).state) == ("new", "unchanged")
     second = ingest(options(path, press, folder, mask_seed=1))
@@ -316,19 +293,6 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
     assert found[0][0].endswith("/token/gradients")
     assert found[1][0].endswith("/token/gradients/mask1")
     assert same == (0,)
-
-
-@pytest.mark.slow
-def test_replacing_a_run_takes_its_gradients_away(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path
-) -> None:
-    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
-    ingest(options(path, press, folder, ablate="layers"))
-    before = {table: len(rows(path, table)) for table in (*TABLES, "ablation", "run")}
-    losses = rows(path, "(select * exclude (run) from ablation)")
-    assert ingest(options(path, press, folder, ablate="layers", replace=True)).state == "new"
-    assert {table: len(rows(path, table)) for table in before} == before
-    assert rows(path, "(select * exclude (run) from ablation)") == losses
 
 
 @pytest.mark.slow
@@ -367,7 +331,7 @@ def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
 
 @pytest.mark.slow
 def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
-    path = new_banks.put(tmp_path / "x.duckdb")
+    path = tmp_path / "x.duckdb"
     ingest(options(path, press, tiny_model("bert"), random_weights=3))
     assert rows(path, "model")[0][4] == "BertModel"
     assert len(rows(path, "gradient")) == len(rows(path, "attention")) > 0
@@ -378,7 +342,7 @@ def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_p
 def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str
 ) -> None:
-    path, model = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm(kind)
+    path, model = tmp_path / "x.duckdb", tiny_masked_lm(kind)
     for seed in (None, 3):
         for asked in (False, True):
             ingest(options(path, press, model, gradients=asked, random_weights=seed))
@@ -420,11 +384,6 @@ def test_merged_weights_of_words_have_no_gradient(press: Path, tmp_path: Path) -
         ingest(options(tmp_path / "x.duckdb", press, "minilm", unit="word"))
 
 
-def test_a_mask_seed_without_masks_is_refused(press: Path, tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="--mask-seed"):
-        ingest(options(tmp_path / "x.duckdb", press, "minilm", gradients=False, mask_seed=1))
-
-
 def test_an_input_with_nothing_to_mask_is_skipped_in_words(
     tiny_masked_lm: Maker, tmp_path: Path
 ) -> None:
@@ -443,7 +402,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
         ),
         encoding="utf-8",
     )
-    path = new_banks.put(tmp_path / "x.duckdb")
+    path = tmp_path / "x.duckdb"
     report = ingest(options(path, text, model, ablate="layers"))
     assert report.skipped == {"nothing-to-mask": 1}
     assert len(rows(path, "sequence")) == 2

@@ -314,15 +314,6 @@ def test_a_truncated_run_is_told_from_a_whole_one(
     )
 
 
-def test_a_corpus_that_changes_in_place(folder: Callable[[str], str]) -> None:
-    options = _asked(folder)
-    ingest(options)
-    path = Path(options.corpora[0])
-    path.write_text(path.read_text(encoding="utf-8").replace("Rain", "Snow"), encoding="utf-8")
-    with pytest.raises(CallError, match="its content differs"):
-        ingest(options)
-
-
 @pytest.mark.slow
 def test_a_pipeline_that_changes_in_place(folder: Callable[[str], str]) -> None:
     options = _asked(folder, corpora=("@rain.txt",), spacy="@pipeline")
@@ -409,12 +400,6 @@ def test_half_a_run_is_not_finished_by_other_means(folder: Callable[[str], str],
         ingest(options)
     assert "--replace" in caught.value.remedy
     assert ingest(_asked(folder, replace=True)).state == "new"
-
-
-@pytest.mark.slow
-def test_models_of_one_short_name_are_told_apart(folder: Callable[[str], str]) -> None:
-    names = [ingest(_asked(folder, model=each)).run for each in ("@bert", "@copies/bert")]
-    assert names == ["rain/bert", "rain/copies/bert"]
 
 
 def test_an_estimate_changes_nothing(folder: Callable[[str], str]) -> None:

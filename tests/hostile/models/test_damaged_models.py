@@ -215,28 +215,28 @@ def _both(kind: str, cases: dict[str, Callable[[Path], None]]) -> list[Any]:
     return [pytest.param(change, id=f"{kind}: {name}") for name, change in cases.items()]
 
 
-@pytest.mark.usual("config: [!it]*", "tokenizer*", "weights*")
+READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
+"""What a dry run refuses too, though it reads no weights."""
+
+
+@pytest.mark.usual("-q-config: [!it]*", "-q-[tw]*", "*run-config: [!it]*", "*run-tokenizer: [a-m]*")
 @pytest.mark.parametrize(
-    "damage",
-    _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS) + _both("weights", WEIGHTS),
-)
+    ("more", "damage"),
+    [
+        pytest.param(more, *case.values, id=f"{more}-{case.id}")
+        for more, cases in (
+            ("-q", READ_FIRST + _both("weights", WEIGHTS)), ("--dry-run", READ_FIRST),
+        )
+        for case in cases
+    ],
+)  # fmt: skip
 def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
-    corpus: Path, folder: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+    corpus: Path, folder: Path, more: str, damage: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     damage(folder)
     with hostile.nothing_made(corpus.parent):
-        hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
-
-
-@pytest.mark.usual("config: [!it]*", "tokenizer: [a-m]*")
-@pytest.mark.parametrize("damage", _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS))
-def test_a_dry_run_refuses_the_same(
-    corpus: Path, folder: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """All of it, though it reads no weights."""
-    damage(folder)
-    with hostile.nothing_made(corpus.parent):
-        hostile.refused(["ingest", str(corpus), "--model", str(folder), "--dry-run"], capsys, 1)
+        hostile.refused(["ingest", str(corpus), "--model", str(folder), more], capsys, 1)
 
 
 _RANDOM = ["--random-weights", "1"]
