@@ -127,14 +127,14 @@ def tiny_causal_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
     """Runs a command in this process (see command_line.py)."""
     from attnbank.cli.app import run_command_line
 
-    def run(*args: str | Path, status: int = 0) -> Printed:
-        capsys.readouterr()
+    def run(*args: object, status: int = 0) -> Printed:
+        capfd.readouterr()
         ended = run_command_line([*map(str, args)])
-        printed = Printed(*capsys.readouterr())
+        printed = Printed(*capfd.readouterr())
         assert ended == status, printed.err
         return printed
 

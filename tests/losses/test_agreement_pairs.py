@@ -9,9 +9,9 @@ import duckdb
 import oracle_agreement
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from oracle_agreement import Site
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.losses.minimal_pairs import Pair, agreement_pairs
 from attnbank.ingest.store.corpus import add_text
@@ -202,7 +202,7 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
     tiny_model: Callable[[str], Path],
     tiny_masked_lm: Callable[[str], Path],
     tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     inverted = """
         Here here ADV _ 2 advmod
@@ -218,8 +218,7 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
     for number, model in enumerate((tiny_model("gpt2"), tiny_masked_lm("bert")), start=1):
         ingest(options_for(bank, corpus, model))
         call = ["-b", str(bank), "surprisal", str(number), "--agreement", "--model", str(model)]
-        assert run_command_line(call) == 0
-        told = capfd.readouterr().err
+        told = cli(*call).err
         assert "2 pairs of agreement" in told
         is_causal = number == 1
         assert ("1 pair could not be measured" in told) == is_causal
@@ -230,8 +229,6 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
             [number],
         )
         assert rows == [(is_causal, is_causal), (False, False)]
-        assert (
-            run_command_line(["-b", str(bank), "query", "agreement_accuracy", "--run", str(number)])
-            == 0
-        )
-        assert capfd.readouterr().out.splitlines()[3].split()[2] == ("1" if is_causal else "2")
+        assert cli("-b", bank, "query", "agreement_accuracy", "--run", number).out.splitlines()[
+            3
+        ].split()[2] == ("1" if is_causal else "2")

@@ -12,6 +12,7 @@ import pytest
 import tiny_models
 import transformers
 from bank_rows import change_bank, query_bank
+from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
@@ -39,22 +40,20 @@ def _fill(bank: Path, corpus: Path, folder: Path, **options: Any) -> Path:
 
 @pytest.mark.slow
 def test_again_nothing_is_measured_unless_anew(
-    causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    causal: Path, sample: Path, tmp_path: Path, cli: Cli
 ) -> None:
     bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", causal, limit=3)
     command = ["-b", str(bank), "surprisal", "--model", str(causal)]
-    assert run_command_line(command) == 0
-    assert "Measured press/tiny-gpt2" in capsys.readouterr().err
+    assert "Measured press/tiny-gpt2" in cli(*command).err
     before = _measured(bank)
     change_bank(bank, "update surprisal set nats_of_pieces = 1")
-    assert run_command_line(command) == 0
-    assert "nothing was measured" in capsys.readouterr().err
+    assert "nothing was measured" in cli(*command).err
     assert query_bank(bank, "select distinct nats_of_pieces from surprisal") == [(1,)]
     with duckdb.connect(str(bank)) as connection:  # as if it had been stopped
         connection.execute("delete from surprisal where word > 10")
-    assert run_command_line(command) == 0
+    cli(*command)
     assert _measured(bank).keys() == before.keys()
-    assert run_command_line([*command, "--replace"]) == 0
+    cli(*command, "--replace")
     assert {word: each[1] for word, each in _measured(bank).items()} == {
         word: each[1] for word, each in before.items()
     }
@@ -65,19 +64,17 @@ def test_again_nothing_is_measured_unless_anew(
 
 @pytest.mark.slow
 def test_losses_of_an_ingest_are_those_of_the_command(
-    causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    causal: Path, sample: Path, tmp_path: Path, cli: Cli
 ) -> None:
     corpus = str(sample / "press.conllu")
     one, other = tmp_path / "one.duckdb", tmp_path / "other.duckdb"
     given = ["ingest", corpus, "--model", str(causal), "--limit", "3"]
-    assert run_command_line(["-b", str(one), *given, "--losses"]) == 0
-    assert run_command_line(["-b", str(other), *given]) == 0
-    assert run_command_line(["-b", str(other), "surprisal", "-q", "--model", str(causal)]) == 0
+    cli("-b", one, *given, "--losses")
+    cli("-b", other, *given)
+    cli("-b", other, "surprisal", "-q", "--model", causal)
     assert _measured(one) == _measured(other)
-    capsys.readouterr()
     for flags in (["--dry-run"], ["--context", "pair", "--unit", "token"]):
-        assert run_command_line(["-b", str(one), *given, "--losses", *flags]) == 2
-        assert "--losses" in capsys.readouterr().err
+        assert "--losses" in cli("-b", one, *given, "--losses", *flags, status=2).err
 
 
 @pytest.mark.slow
@@ -164,23 +161,19 @@ def test_words_without_a_surprisal_are_told(
 
 @pytest.mark.slow
 def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
-    causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    causal: Path, sample: Path, tmp_path: Path, cli: Cli
 ) -> None:
     bank = _fill(tmp_path / "b.duckdb", sample / "press.conllu", causal, limit=3)
     model = ["--model", str(causal)]
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "0", *model]
-    assert run_command_line(command) == 0
+    cli(*command)
     change_bank(bank, "update surprisal set nats = nats + 0.5 where word % 3 = 0")
-    capsys.readouterr()
-    assert run_command_line([*command[:3], "b", *command[4:]]) == 2
-    told = capsys.readouterr().err
+    told = cli(*command[:3], "b", *command[4:], status=2).err
     assert "are from another version of attnbank" in told and "--replace" in told
-    assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
-    told = capsys.readouterr().err
+    told = cli("-b", bank, "surprisal", "--replace", *model).err
     assert "warning: a was compared with earlier surprisals of the words" in told
-    assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
-    assert "warning" not in capsys.readouterr().err
-    assert run_command_line([*command[:3], "b", *command[4:]]) == 0
+    assert "warning" not in cli("-b", bank, "surprisal", "--replace", *model).err
+    cli(*command[:3], "b", *command[4:])
 
 
 def test_resumed_it_begins_with_what_is_done(causal: Path, sample: Path, tmp_path: Path) -> None:

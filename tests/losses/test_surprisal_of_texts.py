@@ -10,6 +10,7 @@ from pathlib import Path
 import oracle_words
 import pytest
 from bank_rows import model_of, query_bank
+from command_line import Cli
 from oracle_words import Nats
 
 from attnbank.cli.app import run_command_line
@@ -173,15 +174,13 @@ def test_random_weights_are_those_of_the_run(
 
 
 def test_a_changed_tokenizer_is_not_the_run_s(
-    headed: Model, ingested: Ingested, few: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    headed: Model, ingested: Ingested, few: Path, tmp_path: Path, cli: Cli
 ) -> None:
     folder = Path(shutil.copytree(headed("gpt2"), tmp_path / "model"))
     bank = ingested(few, folder)
     tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     tokenizer["pre_tokenizer"]["add_prefix_space"] = True
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
-    capfd.readouterr()
-    assert run_command_line(["-b", str(bank), "surprisal", "--model", str(folder)]) == 2
-    told = capfd.readouterr().err
+    told = cli("-b", bank, "surprisal", "--model", folder, status=2).err
     assert "does not have the tokenizer of the run" in told
     assert not _nats(bank)

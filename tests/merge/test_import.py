@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 from bank_rows import change_bank
 from case_bank import make_bank
+from command_line import Cli
 from forked import Forked
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import import_export
 from attnbank.ingest.merge import sources
 from attnbank.queries import open_bank
@@ -160,16 +160,12 @@ def test_a_manifest_of_too_many_tables_is_refused_at_once(exported: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_command_says_what_it_made(
-    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_it_made(exported: Path, tmp_path: Path, cli: Cli) -> None:
     bank = tmp_path / "new.duckdb"
-    assert run_command_line(["-b", str(bank), "import", str(exported)]) == 0
-    told = capsys.readouterr().err
+    told = cli("-b", bank, "import", exported).err
     assert "rows in 41 tables" in told and f"Next: attnbank -b {bank} info" in told
     content = bank.read_bytes()
-    assert run_command_line(["-b", str(bank), "import", str(exported)]) == 2
-    assert capsys.readouterr().err == (
+    assert cli("-b", bank, "import", exported, status=2).err == (
         f"Error: {bank} already exists and was left unchanged.\nName a new file (-b FILE).\n"
     )
     assert bank.read_bytes() == content
@@ -335,7 +331,7 @@ MADE = ("column that nobody named", "null", "type that is SQL", "table missing")
 )  # fmt: skip
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_export_with_a_fault_makes_no_bank(
-    fault: str, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fault: str, exported: Path, tmp_path: Path, cli: Cli
 ) -> None:
     spoil, told = FAULTS[fault]
     spoil(exported)
@@ -343,8 +339,7 @@ def test_an_export_with_a_fault_makes_no_bank(
     with pytest.raises(BankError, match=told):
         import_export(exported, tmp_path / "new.duckdb")
     if fault == "truncated":
-        assert run_command_line(["-b", str(tmp_path / "new.duckdb"), "import", str(exported)]) == 1
-        error = capsys.readouterr().err
+        error = cli("-b", tmp_path / "new.duckdb", "import", exported, status=1).err
         assert error.count("\n") == 2 and error.startswith("Error: attention/run=1/rows.parquet")
     assert sorted(tmp_path.rglob("*")) == before
 

@@ -8,8 +8,8 @@ from typing import Any
 import bank_rows
 import duckdb
 import pytest
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import import_exports, merge_banks
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
@@ -30,11 +30,10 @@ def exports(shards: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.slow
 def test_exports_of_shards_become_the_whole(
-    shards: Any, exports: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Any, exports: list[str], tmp_path: Path, cli: Cli
 ) -> None:
     new = tmp_path / "new.duckdb"
-    assert run_command_line(["-b", str(new), "import", *reversed(exports)]) == 0
-    assert f"Next: attnbank -b {new} info" in capsys.readouterr().err
+    assert f"Next: attnbank -b {new} info" in cli("-b", new, "import", *reversed(exports)).err
     assert bank_rows.rows(new) == bank_rows.rows(shards.whole)
 
 

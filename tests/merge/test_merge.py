@@ -9,9 +9,9 @@ from typing import Any
 import bank_rows
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import merge_banks
 from attnbank.queries import open_bank
 
@@ -61,22 +61,18 @@ def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_new_bank_is_named_by_b_or_comes_first(
-    shards: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_new_bank_is_named_by_b_or_comes_first(shards: Any, tmp_path: Path, cli: Cli) -> None:
     """That it comes first, test_a_missing_shard_is_named_and_partial_goes_on shows, too."""
     one, *others = map(str, shards.shards)
-    assert run_command_line(["merge", one, *others, "-b", str(tmp_path / "by b.duckdb"), "-q"]) == 0
+    cli("merge", one, *others, "-b", tmp_path / "by b.duckdb", "-q")
     assert [each.name for each in tmp_path.iterdir()] == ["by b.duckdb"]
     for first in (one, str(tmp_path)):  # it was meant as a source, not as the new bank
-        assert run_command_line(["merge", first, *others]) == 2
-        told = capsys.readouterr().err
+        told = cli("merge", first, *others, status=2).err
         assert f"Without -b the first argument is the new bank, and {first} already exists" in told
         assert told.endswith(
             f"Name the new bank: attnbank merge {first} {' '.join(others)} -b OUT\n"
         )
-    assert run_command_line(["merge", str(tmp_path / "alone.duckdb")]) == 2
-    assert "No bank to merge was named" in capsys.readouterr().err
+    assert "No bank to merge was named" in cli("merge", tmp_path / "alone.duckdb", status=2).err
 
 
 @pytest.mark.slow

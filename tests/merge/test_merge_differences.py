@@ -11,9 +11,9 @@ import old_banks
 import pytest
 from bank_rows import query_bank
 from case_bank import make_bank
+from command_line import Cli
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import merge_banks
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
@@ -33,21 +33,19 @@ def _changed(bank: Path, copy: Path, *statements: str) -> Path:
 
 @pytest.mark.slow
 def test_a_missing_shard_is_named_and_partial_goes_on(
-    shards: Any, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Any, out: Path, tmp_path: Path, cli: Cli
 ) -> None:
     some = [str(shards.shards[at]) for at in (2, 0)]
-    assert run_command_line(["merge", str(out), *some]) == 2
-    assert capsys.readouterr().err == (
+    assert cli("merge", out, *some, status=2).err == (
         "Error: The shard 2/3 of the corpus sample is in none of the banks.\n"
         "Name its bank too, or give --partial: the corpus then says which shards it has.\n"
     )
     assert [*tmp_path.iterdir()] == []
-    assert run_command_line(["merge", str(out), *some, "--partial", "-q"]) == 0
+    cli("merge", out, *some, "--partial", "-q")
     assert query_bank(out, "select shard from corpus") == [("1+3/3",)]
     ((name, shard),) = query_bank(out, "select name, options['shard'] from run")
     assert name.endswith("/shard1+3of3") and shard == "1+3/3"
-    assert run_command_line(["-b", str(out), "info"]) == 0
-    told = capsys.readouterr().out
+    told = cli("-b", out, "info").out
     assert "the shards 1+3/3 of the documents" in told and "its shards 1+3/3" in told
     merge_banks(tmp_path / "all.duckdb", [out, shards.shards[1]])
     assert query_bank(tmp_path / "all.duckdb", "select shard from corpus") == [(None,)]

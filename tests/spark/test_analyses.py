@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.spark import Exported, open_export
 from attnbank.queries.spark.exported import stages_of
@@ -115,11 +115,8 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
         (["--master", "local"], "--master needs --engine spark."),
     ],
 )
-def test_options_that_do_not_fit(
-    args: list[str], fact: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command_line(["query", "best_head", *args]) == 2
-    assert fact in capsys.readouterr().err
+def test_options_that_do_not_fit(args: list[str], fact: str, cli: Cli) -> None:
+    assert fact in cli("query", "best_head", *args, status=2).err
 
 
 def test_java_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from forked import Forked
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
 from attnbank.ingest.engines.parts import FolderPart, Work, WrittenPart, parse_part_list, write_part
 from attnbank.ingest.engines.spark import SparkEngine
@@ -291,8 +291,5 @@ def test_killed_at_any_moment(
         (["--master", "local"], "--master needs --engine spark."),
     ],
 )
-def test_options_that_do_not_fit(
-    more: list[str], fact: str, sample: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command_line(["ingest", str(sample), "--model", "minilm", *more]) == 2
-    assert fact in capsys.readouterr().err
+def test_options_that_do_not_fit(more: list[str], fact: str, sample: Path, cli: Cli) -> None:
+    assert fact in cli("ingest", sample, "--model", "minilm", *more, status=2).err

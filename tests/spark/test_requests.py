@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank
 from attnbank.queries.patterns import HitOptions, compile_request
 from attnbank.queries.patterns.concordance import add_context
@@ -135,7 +135,7 @@ def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("command", ["find", "count", "score"])
-def test_options_that_do_not_fit(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_do_not_fit(command: str, cli: Cli) -> None:
     asked = [command, OBJECTS, *(["--from", "O", "--to", "V"] if command == "score" else [])]
     for more, fact in (
         (["--engine", "spark"], "--engine spark needs --data DIR."),
@@ -145,5 +145,4 @@ def test_options_that_do_not_fit(command: str, capsys: pytest.CaptureFixture[str
             "--timeout cannot be combined with --engine spark.",
         ),
     ):
-        assert run_command_line([*asked, *more]) == 2
-        assert fact in capsys.readouterr().err
+        assert fact in cli(*asked, *more, status=2).err

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 from bank_rows import change_bank
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.sql.bank.opening import UnreadLogWarning, open_to_read, open_to_write
 from attnbank.sql.errors import BankError
 
@@ -89,14 +89,13 @@ def test_what_is_written_after_garbage_is_there(bank: Path) -> None:
 
 
 def test_the_log_of_another_bank_is_refused(
-    bank: Path, interrupted: tuple[bytes, bytes], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    bank: Path, interrupted: tuple[bytes, bytes], tmp_path: Path, cli: Cli
 ) -> None:
     other = make_bank(tmp_path / "other.duckdb", {})
     (tmp_path / "other.duckdb").write_bytes(_with_another_identifier(other, tmp_path))
     Path(f"{other}.wal").write_bytes(interrupted[1])
     for args in (["info"], ["upgrade"], ["delete", "1"], ["compute", "head_distance"]):
-        assert run_command_line(["-b", str(other), *args]) == 1
-        told = capfd.readouterr().err
+        told = cli("-b", other, *args, status=1).err
         assert "log beside the bank" in told and f"mv {other}.wal" in told, told
         assert len(told.splitlines()) == 2
 

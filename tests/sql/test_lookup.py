@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.cli.publish.in_browser import compiled
 from attnbank.ingest import add_run, annotate
 from attnbank.ingest.store.deleting import delete
@@ -68,11 +68,10 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_every_command_says_the_same_of_an_unknown_run(
     bank: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["-b", str(bank), *command]) == 2
-    told = capfd.readouterr().err
+    told = cli("-b", bank, *command, status=2).err
     assert told == f"Error: There is no run new/bert in {bank}.\n{NAMES}\n"
 
 

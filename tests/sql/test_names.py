@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.sql.messages import did_you_mean, join_names
 
 
@@ -41,10 +41,7 @@ def test_a_long_list_is_cut_short() -> None:
         (["queries", "-f", "excel"], "'excel' is not one of"),
     ],
 )
-def test_the_command_line_suggests(
-    args: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command_line(args) == 2
-    told = capsys.readouterr()
+def test_the_command_line_suggests(args: list[str], message: str, cli: Cli) -> None:
+    told = cli(*args, status=2)
     assert message in told.err
     assert len(told.err.splitlines()) <= 2 and not told.out

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import literal, quoted
 from attnbank.sql.outputs import check_output, output_file
@@ -73,10 +73,12 @@ def test_a_bank_that_is_still_to_be_made_is_no_output(tmp_path: Path) -> None:
             check_output(tmp_path / name, tmp_path / "b.duckdb")
 
 
-def test_devices_are_refused(sample_bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_are_refused(sample_bank: Path, cli: Cli) -> None:
     before = Path(os.devnull).stat()
-    assert run_command_line(["-b", str(sample_bank), "info", "-f", "json", "-o", os.devnull]) == 2
-    assert "is a device" in capsys.readouterr().err
+    assert (
+        "is a device"
+        in cli("-b", sample_bank, "info", "-f", "json", "-o", os.devnull, status=2).err
+    )
     assert os.path.samestat(before, Path(os.devnull).stat())
 
 

@@ -13,11 +13,11 @@ import old_banks
 import pytest
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
+from command_line import Cli
 from forked import Forked
 from killed import killed_at
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
@@ -96,14 +96,13 @@ def test_every_command_says_what_to_type(
     args: list[str],
     old: Path,
     sample: Path,
-    capfd: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(old.parent)
     before = old.read_bytes()
     given = [str(sample) if each == "CORPUS" else each for each in args]
-    assert run_command_line(["-b", str(old), *given]) == 1
-    told = capfd.readouterr().err
+    told = cli("-b", old, *given, status=1).err
     assert f"{old} has format 0" in told and f"attnbank -b {old} upgrade" in told
     assert old.read_bytes() == before
     assert not list(old.parent.glob("old.duckdb?*"))
@@ -133,18 +132,14 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_says_what_it_did(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["-b", str(old), "upgrade"]) == 0
-    told = capsys.readouterr().err
+def test_it_says_what_it_did(old: Path, cli: Cli) -> None:
+    told = cli("-b", old, "upgrade").err
     assert f"Upgraded {old} from format 0 to {registry.FORMAT}" in told
     before = old.read_bytes()
-    assert run_command_line(["-b", str(old), "upgrade"]) == 0
-    assert "is already up to date" in capsys.readouterr().err
+    assert "is already up to date" in cli("-b", old, "upgrade").err
     assert old.read_bytes() == before
-    assert run_command_line(["-b", str(old), "upgrade", "-q"]) == 0
-    assert capsys.readouterr().err == ""
-    assert run_command_line(["-b", str(old.with_name("none.duckdb")), "upgrade"]) == 1
-    assert "There is no bank" in capsys.readouterr().err
+    assert cli("-b", old, "upgrade", "-q").err == ""
+    assert "There is no bank" in cli("-b", old.with_name("none.duckdb"), "upgrade", status=1).err
     assert not old.with_name("none.duckdb").exists()
 
 
@@ -154,15 +149,14 @@ def test_it_says_what_it_did(old: Path, capsys: pytest.CaptureFixture[str]) -> N
     ids=["column", "table"],
 )
 def test_a_bank_of_this_format_that_lacks_something_is_refused(
-    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "new.duckdb"
     open_to_write(path, version()).close()
     change_bank(path, change, "update bank set analyses = 'another version'")
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
-        assert run_command_line(["-b", str(path), *args]) == 1
-        told = capsys.readouterr().err
+        told = cli("-b", path, *args, status=1).err
         assert f"does not have the tables of format {registry.FORMAT}" in told
         assert "ingest again into a new file" in told and len(told.splitlines()) == 2
     assert path.read_bytes() == before
@@ -184,22 +178,19 @@ def test_a_bank_of_this_format_that_lacks_something_is_refused(
     ids=["newer", "unreleased", "no migration"],
 )  # fmt: skip
 def test_a_bank_of_another_format_is_refused(
-    change: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: str, told: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "other.duckdb"
     open_to_write(path, version()).close()
     change_bank(path, change)
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
-        assert run_command_line(["-b", str(path), *args]) == 1
-        assert capsys.readouterr().err == f"Error: {told.format(path, version())}"
+        assert cli("-b", path, *args, status=1).err == f"Error: {told.format(path, version())}"
     assert path.read_bytes() == before
 
 
 @pytest.mark.slow
-def test_other_analyses_alone_are_brought_up_to_date(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_analyses_alone_are_brought_up_to_date(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "bank.duckdb"
     open_to_write(path, version()).close()
     change_bank(
@@ -211,8 +202,7 @@ def test_other_analyses_alone_are_brought_up_to_date(
         "create macro my_own() as table select 1 as told",
         "update bank set analyses = 'another version'",
     )
-    assert run_command_line(["-b", str(path), "upgrade"]) == 0
-    assert "Its views and analyses are now those of this version" in capsys.readouterr().err
+    assert "Its views and analyses are now those of this version" in cli("-b", path, "upgrade").err
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("select analyses from bank").fetchall() == [
             (registry.fingerprint(),)
@@ -309,18 +299,18 @@ def test_query_answers_with_the_analyses_of_this_version(
     ],
 )
 def test_another_versions_analyses_never_answer_in_silence(
-    args: list[str], other_version: Path, capfd: pytest.CaptureFixture[str]
+    args: list[str], other_version: Path, cli: Cli
 ) -> None:
-    assert run_command_line(["-b", str(other_version), *args]) == 1
-    told = capfd.readouterr()
+    told = cli("-b", other_version, *args, status=1)
     assert "old" not in told.out
     assert "contains the analyses of another version" in told.err
     assert f"attnbank -b {other_version} upgrade" in told.err
-    assert run_command_line(["-b", str(other_version), "sql", "from best_head()", "-f", "csv"]) == 0
-    assert "old" not in capfd.readouterr().out  # this version's, in memory
+    assert (
+        "old" not in cli("-b", other_version, "sql", "from best_head()", "-f", "csv").out
+    )  # this version's, in memory
     with open_bank(other_version) as bank:
         assert_frame_equal(bank.table("table_1").collect(), bank.query("table_1"))
-    assert run_command_line(["-b", str(other_version), "upgrade"]) == 0
+    cli("-b", other_version, "upgrade")
     done = subprocess.run(
         [sys.executable, "-m", "attnbank", "-b", str(other_version), *args],
         capture_output=True,

@@ -19,9 +19,9 @@ import polars as pl
 import pytest
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
+from command_line import Cli
 from text_banks import make_text_bank
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import annotate
 from attnbank.ingest.store.annotations import WordFileError
 from attnbank.ingest.store.deleting import delete
@@ -325,9 +325,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
 
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_files_that_are_refused(
-    name: str, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_are_refused(name: str, small: Path, tmp_path: Path, cli: Cli) -> None:
     content, told = BAD_FILES[name]
     path = _put(tmp_path, name, content)
     before = small.read_bytes()
@@ -336,8 +334,7 @@ def test_files_that_are_refused(
     found = e.value.fact
     assert told in found.replace(f" {path} ", " it ")
     assert str(path) in found and "\n" not in found and len(found) < 600 and e.value.remedy
-    assert run_command_line(["-b", str(small), "annotate", str(path), "--name", "mine"]) == 1
-    err = capsys.readouterr().err
+    err = cli("-b", small, "annotate", path, "--name", "mine", status=1).err
     assert err.startswith("Error: ") and len(err.splitlines()) == 2
     assert small.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, small.name])
@@ -463,25 +460,22 @@ def test_it_goes_with_its_corpus(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(bank: Path, tmp_path: Path, cli: Cli) -> None:
     rows = _timed(bank)
     call = ["-b", str(bank), "annotate"]
     path = str(_put(tmp_path, "times.csv", _csv([*rows, rows[0], ("no", 1, "x", 1)])))
-    assert run_command_line([*call, path]) == 1
-    assert "leave these rows out with --skip-bad" in capsys.readouterr().err
-    assert run_command_line([*call, path, "--skip-bad"]) == 0
-    told = capsys.readouterr().err.splitlines()
+    assert "leave these rows out with --skip-bad" in cli(*call, path, status=1).err
+    told = cli(*call, path, "--skip-bad").err.splitlines()
     assert told[:3] == [
         f"times has {len(rows) + 1:,} rows for {len(rows):,} words: rt (bigint).",
         "1 word has several rows, up to 2.",
         "Skipped: 1 row with a sentence that the bank does not have.",
     ]
     assert told[3].startswith(f"Next: attnbank -b {bank} sql 'select word.form, times.rt from ")
-    assert run_command_line(shlex.split(told[3].removeprefix("Next: attnbank "))) == 0
-    assert capsys.readouterr().out.splitlines()[0].split() == ["form", "rt"]
-    assert run_command_line([*call, path, "--skip-bad"]) == 2
-    assert "already has a table times" in capsys.readouterr().err
-    assert run_command_line([*call, path, "--skip-bad", "--replace", "-q"]) == 0
-    assert capsys.readouterr().err == ""
-    assert run_command_line([*call, path, "--corpus", "none"]) == 2
-    assert run_command_line(["-b", str(tmp_path / "no.duckdb"), "annotate", path]) == 1
+    assert cli(*shlex.split(told[3].removeprefix("Next: attnbank "))).out.splitlines()[
+        0
+    ].split() == ["form", "rt"]
+    assert "already has a table times" in cli(*call, path, "--skip-bad", status=2).err
+    assert cli(*call, path, "--skip-bad", "--replace", "-q").err == ""
+    cli(*call, path, "--corpus", "none", status=2)
+    cli("-b", tmp_path / "no.duckdb", "annotate", path, status=1)

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from bank_rows import change_bank, query_bank
+from command_line import Cli
 from partial_runs import ingest_part
 from pipelines import other_pipeline
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.sql.errors import AttnbankError, CallError
@@ -244,7 +244,7 @@ def test_an_option_that_differs_is_used_or_refused(
     name: str,
     change: Change,
     is_interrupted: bool,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     """Where it is used and changes the rows, it shows in the run's name and in `info`."""
     first = _asked(folder, **change.also | {name: change.first})
@@ -269,18 +269,16 @@ def test_an_option_that_differs_is_used_or_refused(
     assert len({corpus for _, _, corpus in runs}) == (2 if change.becomes == CORPUS else 1)
     assert (second.bank != first.bank) == (change.becomes == ELSEWHERE)
     if change.becomes in (RUN, CORPUS):
-        _check_told(second, capsys)
+        _check_told(second, cli)
 
 
-def _check_told(options: IngestOptions, capsys: pytest.CaptureFixture[str]) -> None:
+def _check_told(options: IngestOptions, cli: Cli) -> None:
     """The names of both runs differ in more than a number at the end, and so does their `info`."""
     names = [name for (name,) in query_bank(options.bank, "select name from run order by id")]
     assert names[1] not in (names[0], f"{names[0]}-2")
-    capsys.readouterr()
-    assert run_command_line(["-b", str(options.bank), "info"]) == 0
     told = [
         [line for line in block.splitlines()[1:] if "weights, about" not in line]
-        for block in capsys.readouterr().out.split("\n\n")
+        for block in cli("-b", options.bank, "info").out.split("\n\n")
         if block.startswith("run ")
     ]
     assert len(told) == 2
@@ -302,15 +300,11 @@ def test_the_names_of_options_do_not_collide(folder: Callable[[str], str]) -> No
     ]
 
 
-def test_a_truncated_run_is_told_from_a_whole_one(
-    folder: Callable[[str], str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_truncated_run_is_told_from_a_whole_one(folder: Callable[[str], str], cli: Cli) -> None:
     options = _asked(folder, **DOCUMENTS, truncate=True, limit=2, seed=3)
     ingest(options)
-    capsys.readouterr()
-    assert run_command_line(["-b", str(options.bank), "info"]) == 0
     assert "only the first input of each document, a sample of 2 inputs, seed 3" in (
-        capsys.readouterr().out
+        cli("-b", options.bank, "info").out
     )
 
 

@@ -13,8 +13,8 @@ import old_banks
 import pytest
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
@@ -152,7 +152,7 @@ def test_a_replaced_run_inherits_nothing(
     tmp_path: Path,
     sample: Path,
     tiny_model: Callable[[str], Path],
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     bank, model = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
     options = IngestOptions((str(sample / "stories.conllu"),), bank, model)
@@ -165,8 +165,7 @@ def test_a_replaced_run_inherits_nothing(
         "create table my_inputs as select 1 as sequence, 'a note' as note",
     )
     args = [str(sample / "stories.conllu"), "-m", model, "--replace"]
-    assert run_command_line(["-b", str(bank), "ingest", *args]) == 0
-    told = capsys.readouterr().err
+    told = cli("-b", bank, "ingest", *args).err
     assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in told
     assert "66 rows of head_distance" in told and "1 rows of my_scores" in told
     assert query_bank(bank, "select id, name from run") == [(2, "stories/tiny-bert")]
@@ -213,13 +212,11 @@ def test_a_corpus_without_runs_goes_whole(bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_says_what_it_did(bank: Path, cli: Cli) -> None:
     before = bank.read_bytes()
-    assert run_command_line(["-b", str(bank), "delete", "train/tiny", "--dry-run"]) == 0
-    planned = capsys.readouterr().err
+    planned = cli("-b", bank, "delete", "train/tiny", "--dry-run").err
     assert bank.read_bytes() == before
-    assert run_command_line(["-b", str(bank), "delete", "train/tiny"]) == 0
-    told = capsys.readouterr().err
+    told = cli("-b", bank, "delete", "train/tiny").err
     assert "Deleted: the run train/tiny\n" in told
     assert "Deleted: the probe 1 (attention, learnt from train/tiny, scored on test/tiny)" in told
     assert planned.splitlines()[-1] in told.splitlines()  # the same rows
@@ -227,25 +224,19 @@ def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> 
         "No run uses the corpus train any more; to delete it: attnbank delete --corpus train"
         in told
     )
-    assert run_command_line(["-b", str(bank), "delete", "--corpus", "train", "-q"]) == 0
-    assert capsys.readouterr().err == ""
-    assert run_command_line(["-b", str(bank), "delete"]) == 2
-    assert "Name a run" in capsys.readouterr().err
-    assert run_command_line(["-b", str(bank), "delete", "train/tiny"]) == 2
-    assert "no run train/tiny" in capsys.readouterr().err
+    assert cli("-b", bank, "delete", "--corpus", "train", "-q").err == ""
+    assert "Name a run" in cli("-b", bank, "delete", status=2).err
+    assert "no run train/tiny" in cli("-b", bank, "delete", "train/tiny", status=2).err
 
 
 @pytest.mark.slow
-def test_a_model_of_a_name_that_another_has_is_told_by_its_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_of_a_name_that_another_has_is_told_by_its_number(tmp_path: Path, cli: Cli) -> None:
     given = {
         "model": "id,name,random_seed\n1,minilm,\n2,minilm,7\n",
         "run": "id,name,model\n1,trained,1\n2,control,2\n",
     }
     bank = make_bank(tmp_path / "two.duckdb", given)
-    assert run_command_line(["-b", str(bank), "delete", "control", "--yes"]) == 0
-    told = capsys.readouterr().err
+    told = cli("-b", bank, "delete", "control", "--yes").err
     assert "No run uses the model 2 any more; to delete it: attnbank delete --model 2" in told
-    assert run_command_line(["-b", str(bank), "delete", "--model", "2", "--yes"]) == 0
+    cli("-b", bank, "delete", "--model", "2", "--yes")
     assert query_bank(bank, "select id from model") == [(1,)]

@@ -12,6 +12,7 @@ import pytest
 import toy_attention as toy
 from bank_rows import query_bank
 from case_bank import make_bank
+from command_line import Cli
 from small_disk import COMMAND, run_on_disk
 from two_runs import TWO_RUNS
 
@@ -51,9 +52,7 @@ def _counts(bank: Path, command: str) -> tuple[int, int]:
 
 @pytest.mark.usual("compute")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_was_committed_is_said_and_made_once(
-    bank: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_committed_is_said_and_made_once(bank: Path, command: str, cli: Cli) -> None:
     """The log has room, the file does not grow: committed, and not folded in."""
     done = run_on_disk(bank.stat().st_size, "-b", bank, *COMMANDS[command])
     assert done.returncode == 0, done.stderr
@@ -61,8 +60,7 @@ def test_what_was_committed_is_said_and_made_once(
     assert "type the same" not in done.stderr
     committed = _counts(bank, command)
     assert committed[0] == 1 and committed[1] > 0
-    assert run_command_line(["-b", str(bank), *COMMANDS[command]]) == 0
-    assert "already" in capsys.readouterr().err
+    assert "already" in cli("-b", bank, *COMMANDS[command]).err
     assert _counts(bank, command) == committed
 
 
@@ -107,9 +105,7 @@ def test_an_upgrade_changes_nothing_or_all(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 5000, 700_000])
-def test_a_merge_leaves_nothing(
-    limit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_merge_leaves_nothing(limit: int, tmp_path: Path, cli: Cli) -> None:
     banks = [str(make_bank(tmp_path / f"{name}.duckdb", TWO_RUNS)) for name in ("one", "two")]
     merged = tmp_path / "out" / "merged.duckdb"
     merged.parent.mkdir()
@@ -120,8 +116,7 @@ def test_a_merge_leaves_nothing(
         "Free some space, then type the same command.\n"
     )
     assert [*merged.parent.iterdir()] == []
-    assert run_command_line(["merge", str(merged), *banks]) == 0
-    assert f"Next: attnbank -b {merged} info" in capsys.readouterr().err
+    assert f"Next: attnbank -b {merged} info" in cli("merge", merged, *banks).err
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import real_models
 import torch
 import transformers
 from bank_rows import query_bank
+from command_line import Cli
 from small_disk import run_on_disk
 
-from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.ingest.precomputed import PrecomputedRun, PrecomputedSentence
 from attnbank.queries import open_bank
@@ -438,17 +438,21 @@ def test_a_bank_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     ],
 )
 def test_options_of_a_run_without_a_model(
-    more: str, fact: str, stories: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: str, fact: str, stories: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "text.duckdb"
-    assert command(["-b", str(path), "ingest", stories, "--model", "none", *more.split()]) == 2
-    assert f"--model none writes the text alone, {fact}" in capsys.readouterr().err
+    assert (
+        f"--model none writes the text alone, {fact}"
+        in cli("-b", path, "ingest", stories, "--model", "none", *more.split(), status=2).err
+    )
     assert not path.exists()
 
 
-def test_the_text_alone(stories: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_alone(stories: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "text.duckdb"
-    assert command(["-b", str(path), "ingest", stories, "--model", "none"]) == 0
-    assert "The bank has the text of stories; no model was run." in capsys.readouterr().err
+    assert (
+        "The bank has the text of stories; no model was run."
+        in cli("-b", path, "ingest", stories, "--model", "none").err
+    )
     assert query_bank(path, "select count(*) from run") == [(0,)]
     assert query_bank(path, "select count(*) from word") == [(338,)]

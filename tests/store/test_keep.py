@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Cli
 from polars.testing import assert_frame_equal
 from starlette.testclient import TestClient
 
-from attnbank.cli.app import run_command_line as attnbank
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -290,22 +290,20 @@ def test_options_that_do_not_fit(
 @pytest.mark.slow
 def test_the_command(
     options_for: Options, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path],
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:  # fmt: skip
     bank, corpus = tmp_path / "b.duckdb", str(sample / "stories.conllu")
     call = ["-b", str(bank), "ingest", corpus, "--model", str(tiny_model("bert"))]
     options = options_for(bank)
     whole = estimate(options)
-    assert attnbank([*call, "--keep", "peaks", "--dry-run"]) == 0
-    told = int(capsys.readouterr().out.split("bytes")[1].split()[0].replace(",", ""))
+    told = int(
+        cli(*call, "--keep", "peaks", "--dry-run").out.split("bytes")[1].split()[0].replace(",", "")
+    )
     assert told < whole.bytes
-    assert attnbank([*call, "--keep", "peaks"]) == 0
-    error = capsys.readouterr().err
+    error = cli(*call, "--keep", "peaks").err
     assert "weights, of which only peaks and sums are kept" in error and "query best_head" in error
-    assert attnbank([*call, "--keep", "peaks"]) == 0
-    assert "nothing was added" in capsys.readouterr().err
-    assert attnbank(["-b", str(bank), "info"]) == 0
-    assert "peaks" in capsys.readouterr().out
+    assert "nothing was added" in cli(*call, "--keep", "peaks").err
+    assert "peaks" in cli("-b", bank, "info").out
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line as attnbank
@@ -338,10 +339,9 @@ def test_a_dry_run_tells_the_bytes(tmp_path: Path, sample: Path) -> None:
 
 
 def test_the_commands_tell_what_is_kept(
-    banks: dict[str, tuple[Path, Path, Path]], capsys: pytest.CaptureFixture[str]
+    banks: dict[str, tuple[Path, Path, Path]], cli: Cli
 ) -> None:
-    assert attnbank(["-b", str(banks["minilm"][1]), "info"]) == 0
-    told = capsys.readouterr().out
+    told = cli("-b", banks["minilm"][1], "info").out
     kept = len(_table(banks["minilm"][1], "attention_top"))
     every = sum(len(row[5]) for row in _table(banks["minilm"][1], "attention_top"))
     assert kept < every and f"{every:,} weights (the 4 largest from each position)" in told

@@ -15,6 +15,7 @@ import duckdb
 import polars as pl
 import pytest
 from bank_rows import change_bank, query_bank
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
@@ -226,42 +227,30 @@ def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_say_what_was_kept(own: Path, cli: Cli) -> None:
     args = ["-b", str(own)]
-    assert run_command_line([*args, "query", "best_head"]) == 0
-    assert "; cached on 20" in capfd.readouterr().out.splitlines()[0]
-    assert run_command_line([*args, "query", "best_head", "--fresh"]) == 0
-    assert "kept" not in capfd.readouterr().out
+    assert "; cached on 20" in cli(*args, "query", "best_head").out.splitlines()[0]
+    assert "kept" not in cli(*args, "query", "best_head", "--fresh").out
     file = str(own.with_name("picture.json"))
-    assert run_command_line([*args, "plot", "best_head", "-o", file]) == 0
-    assert "Its rows were cached on 20" in capfd.readouterr().err
-    assert run_command_line([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
-    assert not capfd.readouterr().err
-    assert run_command_line([*args, "compute", "best_head"]) == 0
-    assert "already has" in capfd.readouterr().err
-    assert run_command_line([*args, "compute", "best_head", "--subtypes"]) == 0
-    assert "rows of best_head in the bank" in capfd.readouterr().err
-    assert run_command_line([*args, "compute", "--all", "--run", "none"]) == 2
-    assert "There is no run none" in capfd.readouterr().err
-    assert run_command_line([*args, "compute", "--all", "best_head"]) == 2
-    capfd.readouterr()
-    assert run_command_line([*args, "compute", "best_heads"]) == 2
-    assert "best_head" in capfd.readouterr().err
+    assert "Its rows were cached on 20" in cli(*args, "plot", "best_head", "-o", file).err
+    assert not cli(*args, "plot", "best_head", "-o", file, "--fresh").err
+    assert "already has" in cli(*args, "compute", "best_head").err
+    assert "rows of best_head in the bank" in cli(*args, "compute", "best_head", "--subtypes").err
+    assert "There is no run none" in cli(*args, "compute", "--all", "--run", "none", status=2).err
+    cli(*args, "compute", "--all", "best_head", status=2)
+    assert "best_head" in cli(*args, "compute", "best_heads", status=2).err
 
 
 @pytest.mark.slow
 def test_a_reason_is_told_once_for_all_analyses(
-    tmp_path: Path,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, options_for: Callable[..., IngestOptions], cli: Cli
 ) -> None:
-    bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
-    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
-    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model, subword="first"))
-    assert run_command_line(["-b", str(bank), "compute", "--all"]) == 0
-    told = "".join(capfd.readouterr())
-    lines = [line for line in told.splitlines() if line.startswith("Skipped")]
+    bank = tmp_path / "bank.duckdb"
+    for subword in ("mean", "first"):
+        ingest(options_for(bank, "press", subword=subword))
+    printed = cli("-b", bank, "compute", "--all")
+    lines = (printed.out + printed.err).splitlines()
+    lines = [line for line in lines if line.startswith("Skipped")]
     at = f"Skipped: No run in {bank} is suitable for"
     runs = "press/tiny-bert, press/tiny-bert/first"
     assert {

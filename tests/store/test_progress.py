@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from partial_runs import ingest_part
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.progress import Progress
 
@@ -89,14 +89,12 @@ def test_progress(tmp_path: Path, sample: Path, options_for: Options, name: str)
 
 @pytest.mark.slow
 def test_the_command_prints_the_size_of_a_sample(
-    tmp_path: Path, options_for: Options, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, options_for: Options, cli: Cli
 ) -> None:
     options = options_for(tmp_path / "bank.duckdb", "sample")
     command = ["-b", str(options.bank), "ingest", *options.corpora, "-m", options.model]
     command += ["--limit", "9"]
-    assert run_command_line(command) == 0
-    error = capsys.readouterr().err
+    error = cli(*command).err
     assert "Running: 9 sentences" in error and "9 of 9 sentences" in error
-    assert run_command_line([*command, "--dry-run"]) == 0
-    printed = capsys.readouterr()
+    printed = cli(*command, "--dry-run")
     assert "9 of 9 sentences" in printed.err and "sentences  9\n" in printed.out

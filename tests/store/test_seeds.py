@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from partial_runs import ingest_part
 
 from attnbank.cli.app import run_command_line as attnbank
@@ -48,29 +49,26 @@ def test_each_seed_gets_the_run_that_it_gets_alone(
 
 
 @pytest.mark.slow
-def test_what_is_there_stays_and_what_was_interrupted_goes_on(
-    typed: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_there_stays_and_what_was_interrupted_goes_on(typed: list[str], cli: Cli) -> None:
     bank, corpus, model = typed[1], typed[3], typed[5]
     ingest_part(IngestOptions((corpus,), Path(bank), model, batch_tokens=256, random_weights=2))
-    assert attnbank([*typed, "--random-weights", "1"]) == 0
-    capsys.readouterr()
-    assert attnbank([*typed, "--random-weights", "1..3"]) == 0
-    printed = capsys.readouterr().err
+    cli(*typed, "--random-weights", "1")
+    printed = cli(*typed, "--random-weights", "1..3").err
     assert f"Run {NAMES[0]} is already in the bank; nothing was added (1 of 3):" in printed
     assert f"Run {NAMES[1]} is finished; it resumed where it had stopped (2 of 3):" in printed
     assert f"Run {NAMES[2]} is finished (3 of 3):" in printed
     before = query_bank(bank, "select name, id from run order by name")
     assert [name for name, _ in before] == NAMES
-    assert attnbank([*typed, "--random-weights", "2..3", "--replace", "-q"]) == 0
+    cli(*typed, "--random-weights", "2..3", "--replace", "-q")
     after = query_bank(bank, "select name, id from run order by name")
     changed = [old != new for old, new in zip(before, after, strict=True)]
     assert changed == [False, True, True]
 
 
-def test_a_dry_run_says_how_many(typed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert attnbank([*typed, "--random-weights", "0..4", "--dry-run"]) == 0
-    assert capsys.readouterr().out.startswith("runs       5  (what follows is of one of them)\n")
+def test_a_dry_run_says_how_many(typed: list[str], cli: Cli) -> None:
+    assert cli(*typed, "--random-weights", "0..4", "--dry-run").out.startswith(
+        "runs       5  (what follows is of one of them)\n"
+    )
     assert not Path(typed[1]).exists()
 
 
@@ -91,9 +89,8 @@ def test_a_dry_run_says_how_many(typed: list[str], capsys: pytest.CaptureFixture
     ],
 )
 def test_invalid_seeds_are_refused(
-    typed: list[str], seeds: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+    typed: list[str], seeds: str, printed: list[str], cli: Cli
 ) -> None:
-    assert attnbank([*typed, "--random-weights", *seeds.split()]) == 2
-    fact, remedy = capsys.readouterr().err.splitlines()
+    fact, remedy = cli(*typed, "--random-weights", *seeds.split(), status=2).err.splitlines()
     assert fact.startswith("Error: ") and printed[0] in fact and printed[1] in remedy
     assert not Path(typed[1]).exists()

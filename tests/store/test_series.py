@@ -10,12 +10,12 @@ import bounds
 import polars as pl
 import pytest
 from bank_rows import query_bank
+from command_line import Cli
 from once import Once
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import checkpoints as training
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, ingest_series
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.training_steps import find_checkpoints, step_of
@@ -125,21 +125,21 @@ def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
 
 @pytest.mark.slow
 def test_what_is_there_is_passed_over(
-    bank: Path, trained: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bank: Path, trained: Path, sample: Path, tmp_path: Path, cli: Cli
 ) -> None:
     own = Path(shutil.copy(bank, tmp_path / "bank.duckdb"))
-    assert run_command_line(["-b", str(own), "delete", "2", "--yes", "-q"]) == 0
+    cli("-b", own, "delete", "2", "--yes", "-q")
     given = ["-b", str(own), "ingest", str(sample), "--name", "sample", "--model", str(trained)]
-    capsys.readouterr()
-    assert run_command_line([*given, "--series", "step*"]) == 0
-    lines = capsys.readouterr().err.splitlines()
+    lines = cli(*given, "--series", "step*").err.splitlines()
     told = [line for line in lines if line.startswith(("Run ", "At most "))]
     assert told.pop(1).startswith("At most 2 runs to make, about ")
     assert [line.split("; ")[0].split(" is ")[1] for line in told] == [
         "already in the bank", "finished (2 of 3)", "already in the bank"
     ]  # fmt: skip
-    assert run_command_line([*given, "--series", "step*", "--dry-run"]) == 0
-    assert "runs       3  (what follows is of one of them)" in capsys.readouterr().out
+    assert (
+        "runs       3  (what follows is of one of them)"
+        in cli(*given, "--series", "step*", "--dry-run").out
+    )
 
 
 @pytest.mark.slow
@@ -192,12 +192,11 @@ def test_what_does_not_belong_together_is_refused_before_anything_is_written(
     ],
 )
 def test_options_that_do_not_go_together(
-    trained: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    trained: Path, sample: Path, tmp_path: Path, cli: Cli,
     more: list[str], fact: str,
 ) -> None:  # fmt: skip
     given = ["-b", str(tmp_path / "b.duckdb"), "ingest", str(sample), "--model", str(trained)]
-    assert run_command_line([*given, "--series", "step*", *more]) == 2
-    told = capsys.readouterr().err
+    told = cli(*given, "--series", "step*", *more, status=2).err
     assert fact in told and len(told.strip().splitlines()) <= 2
     assert not (tmp_path / "b.duckdb").exists()
 
@@ -205,13 +204,12 @@ def test_options_that_do_not_go_together(
 def test_a_hub_that_is_out_of_reach(
     sample: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     given = ["-b", str(tmp_path / "b.duckdb"), "ingest", str(sample), "--model", "nobody/model"]
-    assert run_command_line([*given, "--series", "step*"]) == 2
-    told = capsys.readouterr().err
+    told = cli(*given, "--series", "step*", status=2).err
     assert "Cannot load the model nobody/model" in told and len(told.strip().splitlines()) <= 2
 
 

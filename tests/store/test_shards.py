@@ -9,9 +9,9 @@ from typing import Any, cast
 import duckdb
 import polars as pl
 import pytest
+from command_line import Cli
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.progress import ignore_progress
@@ -75,19 +75,17 @@ def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None
 
 @pytest.mark.slow
 def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
-    banks: list[Path], capsys: pytest.CaptureFixture[str]
+    banks: list[Path], cli: Cli
 ) -> None:
     whole = _rows(banks[0], "from corpus").drop("shard")
     for number, bank in enumerate(banks[1:], start=1):
         assert _rows(bank, "from corpus").drop("shard").equals(whole)
         (row,) = _rows(bank, "select name, options['shard'] as shard from run").iter_rows()
         assert row[0].endswith(f"/shard{number}of{COUNT}") and row[1] == f"{number}/{COUNT}"
-        assert run_command_line(["-b", str(bank), "info"]) == 0
-        printed = capsys.readouterr().out
+        printed = cli("-b", bank, "info").out
         assert f"  the shard {number}/{COUNT} of the documents\n" in printed
         assert f"which are its shard {number}/{COUNT}\n" in printed
-    assert run_command_line(["-b", str(banks[0]), "info"]) == 0
-    assert "the shard" not in capsys.readouterr().out
+    assert "the shard" not in cli("-b", banks[0], "info").out
 
 
 @pytest.mark.slow

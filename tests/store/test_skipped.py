@@ -12,8 +12,8 @@ import safetensors.torch
 import tokenizers
 import torch
 from bank_rows import change_bank, query_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.sql.errors import AttnbankError
@@ -148,11 +148,8 @@ def test_a_run_that_would_keep_nothing_is_refused(corpus_of: Corpus) -> None:
     assert ingest(options).sentences == 2
 
 
-def test_the_command_ends_where_nothing_is_kept(
-    corpus_of: Corpus, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_ends_where_nothing_is_kept(corpus_of: Corpus, cli: Cli) -> None:
     options = corpus_of(_long(5))
     command = ["-b", str(options.bank), "ingest", *options.corpora, "-m", options.model]
-    assert run_command_line([*command, "--max-tokens", "4"]) == 1
-    error = capsys.readouterr().err
+    error = cli(*command, "--max-tokens", "4", status=1).err
     assert "No input of c could be used" in error and "Next:" not in error

@@ -17,7 +17,7 @@ class Printed(NamedTuple):
 class Cli(Protocol):
     """Runs `attnbank ARGS`, and asserts its exit status."""
 
-    def __call__(self, *args: str | Path, status: int = 0) -> Printed: ...
+    def __call__(self, *args: object, status: int = 0) -> Printed: ...
 
 
 def run_python(
