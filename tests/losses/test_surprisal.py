@@ -114,23 +114,6 @@ def test_the_model_must_be_that_of_the_run(
         surprisal(bank, options=LossOptions(model=str(other)), replace=True)
 
 
-def test_classes_are_means_of_words(causal: Path, sample: Path, tmp_path: Path) -> None:
-    bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", causal)
-    surprisal(bank, options=LossOptions(model=str(causal)))
-    with open_bank(bank) as opened:
-        found = opened.query("surprisal_by_class", classification="upos")
-    by_class: dict[str, list[float]] = {}
-    for upos, nats in query_bank(
-        bank, "select upos, nats from surprisal join word on word.id = word"
-    ):
-        by_class.setdefault(upos, []).extend([] if nats is None else [nats])
-    for row in found.to_dicts():
-        own = by_class[row["class"]]
-        assert row["n"] == len(own)
-        if own:
-            assert row["surprisal"] == pytest.approx(sum(own) / len(own))
-
-
 def test_words_without_a_surprisal_are_told(
     causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

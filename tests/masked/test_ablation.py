@@ -18,10 +18,9 @@ from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.masked.masking import InputMask
-from attnbank.ingest.masked.passes import Ablation, Tally, Variant, list_variants
+from attnbank.ingest.masked.passes import Ablation
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
-from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -264,52 +263,6 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
     assert whole[0] == whole[1] == whole[2] != whole[3]
     assert ingest(options(path, few, folder, replace=True)).state == "new"
     assert [len(rows(path, run)) for run in (1, 2, 3, 4, 5)] == [0, 13, 4, 4, 13]
-
-
-def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    chosen = list_variants("layers", 2, 3)
-    batches = [(rng.random(3) * n, n) for n in (5, 1, 0, 12)]
-    connection = open_to_write(new_banks.put(tmp_path / "x.duckdb"), "test")
-    whole = Tally(connection, 1, chosen, "zero")
-    for sums, tokens in batches:
-        whole.add_losses(sums, tokens)
-    whole.write_losses(connection)
-    for sums, tokens in batches:  # each time by another process
-        one = Tally(connection, 2, chosen, "zero")
-        one.add_losses(sums, tokens)
-        one.write_losses(connection)
-    found = [
-        connection.execute(
-            "select disabled, layer, replacement, loss, tokens from ablation where run = ?"
-            " order by layer nulls first",
-            [run],
-        ).fetchall()
-        for run in (1, 2)
-    ]
-    connection.close()
-    assert found[0] == found[1]
-    assert [row[3] for row in found[0]] == pytest.approx(
-        sum(each for each, _ in batches) / 18, rel=bounds.sums(len(batches))
-    )
-    assert [(*row[:3], row[4]) for row in found[0]] == [
-        ("none", None, None, 18),
-        ("layer", 1, "zero", 18),
-        ("layer", 2, "zero", 18),
-    ]
-
-
-def test_variants_are_the_whole_model_and_then_every_head_or_layer() -> None:
-    assert list_variants("layers", 2, 9) == [
-        Variant("none"),
-        Variant("layer", 1),
-        Variant("layer", 2),
-    ]
-    heads = list_variants("heads", 2, 3)
-    assert [(each.layer, each.head) for each in heads[1:]] == [
-        (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3),
-    ]  # fmt: skip
-    assert {each.disabled for each in heads[1:]} == {"head"}
 
 
 def test_attention_outside_of_transformers_functions_is_refused_before_anything_is_written(

@@ -6,16 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
-import new_banks
 import oracle_masked_lm as slow
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.masking import InputMask, Masking, apply_masks
+from attnbank.ingest.masked.masking import InputMask, Masking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -112,19 +108,6 @@ def test_the_masks_of_a_seed_stay_what_they_are() -> None:
     )
 
 
-def test_masks_go_into_their_own_rows_of_a_padded_batch() -> None:
-    ids = torch.tensor([[0, 11, 12, 1, 9, 9], [0, 21, 22, 23, 24, 1]])
-    given = ids.clone()
-    batch = apply_masks(
-        ids, [InputMask((2,), (MASK,), (12,)), InputMask((1, 4), (MASK, 77), (21, 24))]
-    )
-    assert batch.ids.tolist() == [[0, 11, MASK, 1, 9, 9], [0, MASK, 22, 23, 77, 1]]
-    assert batch.input.tolist() == [0, 1, 1]
-    assert batch.token.tolist() == [2, 1, 4]
-    assert batch.target.tolist() == [12, 21, 24]
-    assert torch.equal(ids, given)
-
-
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_model_says_which_tokens_are_special(
     tiny_masked_lm: Callable[[str], Path], kind: str
@@ -139,22 +122,3 @@ def test_a_model_says_which_tokens_are_special(
     assert {names(each) for each in model.special} == set(tokenizer.get_vocab()) & special
     others = {names(each) for each in model.vocabulary}
     assert others == set(tokenizer.get_vocab()) - special - unknown
-
-
-@pytest.mark.slow
-def test_pieces_of_words_are_masked_one_by_one(
-    tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
-) -> None:
-    """Runs over words and over tokens mask the same tokens."""
-    folder = tiny_masked_lm("bert")
-    masks = {}
-    for unit in ("word", "token"):
-        bank = new_banks.put(tmp_path / f"{unit}.duckdb")
-        ingest(IngestOptions((str(sample / "press.conllu"),), bank, str(folder), unit=unit))
-        tokenizer, _ = slow.load(folder)
-        with duckdb.connect(str(bank), read_only=True) as connection:
-            found = slow.inputs(connection, tokenizer)
-        masking = slow.masking(tokenizer, 3)
-        masks[unit] = [masking.draw_mask(one) for one in found.values()]
-    assert masks["word"] == masks["token"]
-    assert len({each.tokens for each in masks["word"]}) > 10

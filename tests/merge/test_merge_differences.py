@@ -194,14 +194,6 @@ def test_another_corpus_of_the_name_is_kept_apart(tmp_path: Path, out: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_model_in_another_folder_is_the_same(shards: Any, out: Path, tmp_path: Path) -> None:
-    other = _changed(shards.shards[2], tmp_path / "other.duckdb", "update model set name = '/a/b'")
-    done = merge_banks(out, [*shards.shards[:2], other])
-    assert "is " in done.notes[0] and "the same weights and tokenizer" in done.notes[0]
-    assert query_bank(out, "select count(*) from model") == [(1,)]
-
-
-@pytest.mark.slow
 def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
     shards: Any, out: Path, tmp_path: Path
 ) -> None:
