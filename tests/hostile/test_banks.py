@@ -109,10 +109,10 @@ def _answer(bank: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[
     """All that a command prints, which ends in two lines where it fails."""
     capsys.readouterr()
     status = run_command_line(["-b", str(bank), *command])
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     if status:
-        hostile.check_lines([each for each in told.err.splitlines() if each[:8] != "Warning:"])
-    return told.out + told.err
+        hostile.check_lines([line for line in printed.err.splitlines() if line[:8] != "Warning:"])
+    return printed.out + printed.err
 
 
 # What is called a bank and is none.
@@ -200,8 +200,8 @@ def test_what_is_no_bank_is_refused(
     named = Path("secret.csv", "x.duckdb") if what == "below a file" else bank
     was = bank.lstat() if bank.is_symlink() or bank.exists() else None
     with hostile.nothing_made(bank.parent):
-        told = hostile.refused(["-b", str(named), *command], capsys)
-    assert what != "an encrypted file" or "is encrypted" in told
+        message = hostile.refused(["-b", str(named), *command], capsys)
+    assert what != "an encrypted file" or "is encrypted" in message
     if was is not None:
         assert (bank.lstat().st_ino, bank.lstat().st_mode) == (was.st_ino, was.st_mode)
 
@@ -249,12 +249,12 @@ def test_a_bank_of_any_name_is_read_and_written(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bank.rename(name)
-    before = {each.name for each in Path().iterdir()}
+    before = {path.name for path in Path().iterdir()}
     for command in [*READING[:6], ("use", "1"), ("upgrade",)]:
         assert run_command_line(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
-        told = capsys.readouterr()
-        assert "x\ny.duckdb" not in told.out + told.err
-    assert {each.name for each in Path().iterdir()} == before
+        printed = capsys.readouterr()
+        assert "x\ny.duckdb" not in printed.out + printed.err
+    assert {path.name for path in Path().iterdir()} == before
 
 
 @pytest.mark.slow
@@ -319,8 +319,10 @@ def test_a_table_of_another_shape_is_refused(
     except duckdb.Error as error:
         pytest.skip(f"DuckDB does not allow it: {error}")
     for command in [*READING, *WRITING[:2]]:
-        told = hostile.refused(["-b", str(bank), *command], capsys)
-        assert "does not have the tables of" in told and "ingest again into a new file" in told
+        message = hostile.refused(["-b", str(bank), *command], capsys)
+        assert (
+            "does not have the tables of" in message and "ingest again into a new file" in message
+        )
 
 
 NAMES = (
@@ -355,17 +357,20 @@ def test_a_table_of_any_name_is_only_a_name(
         f"insert into {quoted(name)} values (1, 1, 'a')",
     )
     for command in of_them(READING, NAMES.index(name)):
-        told = _answer(bank, command, capsys)
-        assert SECRET not in told and "\x1b" not in told and "Error" not in told, (command, told)
+        message = _answer(bank, command, capsys)
+        assert SECRET not in message and "\x1b" not in message and "Error" not in message, (
+            command,
+            message,
+        )
     assert run_command_line(["-b", str(bank), "sql", f"select * from {quoted(name)}"]) == 0
     assert run_command_line(["-b", str(bank), "delete", "1"]) == 0, capsys.readouterr().err
     with open_bank(bank) as opened:
         assert opened.table(name).collect().height == 0
-    assert {each.name for each in Path().iterdir()} == {
+    assert {path.name for path in Path().iterdir()} == {
         "home", "secret.csv", "rain.conllu", "x.duckdb",
         *(["out"] if ("export", "out") in of_them(READING, NAMES.index(name)) else []),
     }  # fmt: skip
-    assert not any("stolen" in each.name and each.suffix == ".csv" for each in Path().rglob("*"))
+    assert not any("stolen" in path.name and path.suffix == ".csv" for path in Path().rglob("*"))
 
 
 SOURCES = (
@@ -396,8 +401,8 @@ def test_a_macro_of_a_bank_reads_no_file(
         _changed(bank, f"create or replace macro {macro} from query($$from {source}$$)")
     # Each macro is asked by every command, in three of its five sources.
     for command in of_them(READING, SOURCES.index(source)):
-        told = _answer(bank, command, capsys)
-        assert SECRET not in told, (command, told)
+        message = _answer(bank, command, capsys)
+        assert SECRET not in message, (command, message)
 
 
 @pytest.mark.slow
@@ -449,10 +454,10 @@ def test_control_characters_of_a_bank_reach_no_terminal(
     )
     at = FIELDS.index(field)
     for command in [*of_them(READING, at), *of_them(more, at), *of_them(more, at + 1)]:
-        told = _answer(bank, command, capsys)
+        message = _answer(bank, command, capsys)
         if command[-1] == "json":
-            told = told.replace("\u202e", "").replace("\x9b", "")
-        assert not [each for each in told if each != "\n" and not each.isprintable()], command
+            message = message.replace("\u202e", "").replace("\x9b", "")
+        assert not [each for each in message if each != "\n" and not each.isprintable()], command
 
 
 @pytest.mark.parametrize("command", [
@@ -462,8 +467,8 @@ def test_control_characters_of_a_bank_reach_no_terminal(
 def test_control_characters_of_a_path_reach_no_terminal(
     command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = hostile.refused(["-b", "\x1b[31mred\n.duckdb", *command], capsys)
-    assert "\x1b" not in told
+    message = hostile.refused(["-b", "\x1b[31mred\n.duckdb", *command], capsys)
+    assert "\x1b" not in message
 
 
 @pytest.mark.usual("csv")

@@ -61,9 +61,9 @@ def _read(path: Path, format: str | None = None) -> list[Sentence | Problem]:
     except AttnbankError as error:
         assert error.fact and "\n" not in error.fact
         return []
-    for each in items:
-        if isinstance(each, Problem):
-            assert len(each.fact) <= 300 and "\n" not in each.fact and each.remedy, each
+    for item in items:
+        if isinstance(item, Problem):
+            assert len(item.fact) <= 300 and "\n" not in item.fact and item.remedy, item
     return items
 
 
@@ -201,15 +201,15 @@ def test_a_second_byte_order_mark_is_read_or_said(tmp_path: Path, format: str, w
     else:
         path.write_bytes(BOM + whole.rstrip(b"\n") + b"\n" + BOM + other)
     items = _read(path, format)
-    problems = [each.id for each in items if isinstance(each, Problem)]
-    forms = "".join(w.form for each in items if isinstance(each, Sentence) for w in each.words)
+    problems = [item.id for item in items if isinstance(item, Problem)]
+    forms = "".join(w.form for item in items if isinstance(item, Sentence) for w in item.words)
     assert "\ufeff" not in forms
     if where == "in the sentence" and format in ("conllu", "relations"):
         assert problems == ["byte-order-mark"]
     elif where != "in the sentence":
         assert problems == []
         expected = 1 if where == "start" else 2
-        assert sum(isinstance(each, Sentence) for each in items) == expected * (
+        assert sum(isinstance(item, Sentence) for item in items) == expected * (
             2 if format in ("relations", "conll2012") else 1
         )
 
@@ -223,7 +223,7 @@ def test_old_line_ends_are_said(tmp_path: Path, format: str, request: Any) -> No
     path = tmp_path / "corpus"
     path.write_bytes(whole.replace(b"\n", b"\r"))
     items = list(read_corpus(find_sources([str(path)], format, spacy), spacy))
-    ids = [each.id for each in items if isinstance(each, Problem)]
+    ids = [item.id for item in items if isinstance(item, Problem)]
     assert ids[0] == "carriage-return"
 
 
@@ -241,7 +241,7 @@ def test_files_that_cannot_be_read_are_left_out_with_skip_bad(
     options = IngestOptions((str(folder),), tmp_path / "b.duckdb", str(tiny_model("bert")))
     with pytest.raises(CorpusError) as raised:
         ingest(options)
-    assert [each.id for each in raised.value.problems] == [
+    assert [problem.id for problem in raised.value.problems] == [
         "empty-file", "unknown-format", "bad-gzip"
     ]  # fmt: skip
     assert not (tmp_path / "b.duckdb").exists()
@@ -280,7 +280,7 @@ def test_items_are_counted_as_msgpack_counts_them() -> None:
     values: list[Any] = [1, -1, 300, 70_000, 2**40, -2**40, 0.5, None, True, "a" * 5, "a" * 50,
                          "a" * 300, "a" * 70_000, b"a", b"a" * 300, b"a" * 70_000]  # fmt: skip
     wide = list(range(20)) + list(range(70_000))
-    named = {str(each): each for each in range(20)}
+    named = {str(number): number for number in range(20)}
     assert count_items(srsly.msgpack_dumps(values)) == 1 + len(values)
     assert count_items(srsly.msgpack_dumps(wide)) == 1 + len(wide)
     assert count_items(srsly.msgpack_dumps([named, [[]], {}])) == 1 + 1 + 40 + 2 + 1
@@ -432,5 +432,5 @@ def test_a_bound_is_told_in_two_lines(
         pytest.skip("without a pipeline each line of it is a sentence")
     strict = ["--strict"] if document.FAULTS[key[1]].is_mended else []
     with hostile.nothing_made(tmp_path):
-        told = hostile.refused(["ingest", str(path), "--model", "minilm", *strict], capsys, 1)
-    assert key[1] in told
+        message = hostile.refused(["ingest", str(path), "--model", "minilm", *strict], capsys, 1)
+    assert key[1] in message

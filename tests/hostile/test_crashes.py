@@ -82,8 +82,10 @@ def test_too_little_memory_is_no_word_against_the_bank(
     assert done.returncode or megabytes > 500  # more may be enough on some machines
     if done.returncode:
         # The allocator of a library may have a word of its own, before and after.
-        told = [line for line in done.stderr.splitlines() if line.startswith(("Error: ", "Raise"))]
-        assert told == [
+        message = [
+            line for line in done.stderr.splitlines() if line.startswith(("Error: ", "Raise"))
+        ]
+        assert message == [
             "Error: There is not enough memory: the system limits a process to"
             f" {megabytes / 1000:.2g} GB (ulimit -v).",
             "Raise the limit: ulimit -v unlimited",

@@ -92,14 +92,16 @@ def _is_plain(text: str) -> bool:
 
 def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
     """Whatever words DuckDB finds for it; what the system says of a file has another cause."""
-    found = duckdb.IOException("IO Error: Metadata block index 225 exceeds metadata block count 64")
+    result = duckdb.IOException(
+        "IO Error: Metadata block index 225 exceeds metadata block count 64"
+    )
     assert "b.duckdb is damaged: Metadata block index 225" in str(
-        bank_error(found, Path("b.duckdb"))
+        bank_error(result, Path("b.duckdb"))
     )
     for code in (errno.EMFILE, errno.EIO, errno.ELOOP, errno.EISDIR):
         refused = duckdb.IOException(f'Cannot open file "b.duckdb": {os.strerror(code)}')
-        told = str(bank_error(refused, Path("b.duckdb")))
-        assert "damaged" not in told and os.strerror(code) in told
+        message = str(bank_error(refused, Path("b.duckdb")))
+        assert "damaged" not in message and os.strerror(code) in message
 
 
 def test_what_other_code_raises_is_not_of_the_bank(tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ def _check_damaged(forked: Forked, content: bytes, tmp_path: Path, count: int, s
             else:
                 assert _is_plain(text), (what, name, text)
                 words = ("is damaged", "is not a bank", "no bank", "does not say which format")
-                assert any(each in text for each in words), (what, name, text)
+                assert any(word in text for word in words), (what, name, text)
                 damaged += 1
     assert damaged
 

@@ -58,7 +58,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 def _bytes(folder: Path) -> int:
     """The room that the files of a folder take on a disk of pages of 4,096 bytes."""
-    return sum(-(-each.stat().st_size // 4096) * 4096 + 4096 for each in folder.rglob("*"))
+    return sum(-(-path.stat().st_size // 4096) * 4096 + 4096 for path in folder.rglob("*"))
 
 
 def check(case: Case, disk: Disk, size: int, telling: str = "is full") -> bool:

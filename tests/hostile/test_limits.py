@@ -63,17 +63,17 @@ def _ended(folder: Path, statement: str, *options: str, seconds: float) -> hosti
     """Run a statement that a file holds, with a limit; checks what any end must be."""
     (folder / "s.sql").write_text(statement)
     (folder / "home").mkdir(exist_ok=True)
-    made = [each for each in options if each.startswith("out")]
+    made = [option for option in options if option.startswith("out")]
     with (folder / "s.sql").open("rb") as file, hostile.nothing_made(folder, but=made):
-        found = hostile.measured(
+        result = hostile.measured(
             ["-b", "x.duckdb", "sql", "-", "--timeout", str(seconds), *options],
             folder, stdin=file.fileno(), seconds=seconds + PATIENCE,
         )  # fmt: skip
-    if found.status:
-        assert found.status == 1
-        hostile.check_lines(found.err.strip().splitlines())
-    assert found.memory < hostile.MOST_MEMORY
-    return found
+    if result.status:
+        assert result.status == 1
+        hostile.check_lines(result.err.strip().splitlines())
+    assert result.memory < hostile.MOST_MEMORY
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,9 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 )
 @pytest.mark.few("a function*", "one function*", "a plan*", "a text*", "recursion*", "rows*")
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
-    found = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
-    assert found.processor < start + (1 + LATE) * (os.cpu_count() or 1)
-    if found.status:
+    result = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
+    assert result.processor < start + (1 + LATE) * (os.cpu_count() or 1)
+    if result.status:
         assert not (folder / "out.csv").exists()
     (folder / "out.csv").unlink(missing_ok=True)
 
@@ -116,19 +116,19 @@ def test_no_result_takes_more_memory_than_it_may(what: str, format_: str, folder
 @pytest.mark.usual("a list of 200 million")
 @pytest.mark.parametrize("what", ["a list of 200 million", "long texts", "groups without end"])
 def test_its_memory_can_be_less(what: str, folder: Path) -> None:
-    found = _ended(
+    result = _ended(
         folder, LARGE[what], "-f", "csv", "-o", "out.csv", "--memory", "300MB", seconds=20
     )
-    assert found.memory < 1_300_000_000
-    assert found.status == 1
+    assert result.memory < 1_300_000_000
+    assert result.status == 1
 
 
 @pytest.mark.slow
 def test_a_table_has_the_first_rows_and_their_number(folder: Path) -> None:
-    found = _ended(folder, "from range(3000000)", seconds=60)
-    assert found.status == 0
-    assert len(found.out.splitlines()) == 10_002
-    assert found.err == (
+    result = _ended(folder, "from range(3000000)", seconds=60)
+    assert result.status == 0
+    assert len(result.out.splitlines()) == 10_002
+    assert result.err == (
         "Showing the first 10,000 of 3,000,000 rows;"
         " use -f csv, jsonl or parquet for all of them.\n"
     )
@@ -143,8 +143,8 @@ def test_programs_get_every_row(format_: str, folder: Path) -> None:
         " case when range % 3 > 0 then cast(range as varchar) end as text,"
         " [range, range + 1] as list from range(100000)"
     )
-    found = _ended(folder, statement, "-f", format_, "-o", f"out.{format_}", seconds=100)
-    assert found.status == 0, found.err
+    result = _ended(folder, statement, "-f", format_, "-o", f"out.{format_}", seconds=100)
+    assert result.status == 0, result.err
     path = folder / f"out.{format_}"
     with open_bank(folder / "x.duckdb") as bank:
         expected = bank.sql(statement)
@@ -193,11 +193,11 @@ def test_the_time_to_start_is_not_the_statements(folder: Path) -> None:
     """Every process here takes two seconds to start, and the statement has one."""
     (folder / "slow").mkdir()
     (folder / "slow" / "sitecustomize.py").write_text("import time\ntime.sleep(2)\n")
-    found = hostile.measured(
+    result = hostile.measured(
         ["-b", "x.duckdb", "sql", "select 1 as one", "--timeout", "1"],
         folder, env={"PYTHONPATH": str(folder / "slow")},
     )  # fmt: skip
-    assert (found.status, found.out.split()) == (0, ["one", "---", "1"]), found.err
+    assert (result.status, result.out.split()) == (0, ["one", "---", "1"]), result.err
 
 
 # From Python.

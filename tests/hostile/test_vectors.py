@@ -39,11 +39,11 @@ def _check_damaged(tmp_path: Path, seed: int, is_packed: bool) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(hostile.damaged(gzip.compress(data, mtime=0) if is_packed else data, seed))
     try:
-        found = file_vectors(path, ["rain", "fell"])
+        result = file_vectors(path, ["rain", "fell"])
     except AttnbankError as error:
         assert error.fact and error.remedy and "\n" not in error.fact
     else:
-        assert found.vectors.shape == (2, found.vectors.shape[1])
+        assert result.vectors.shape == (2, result.vectors.shape[1])
 
 
 @pytest.mark.parametrize(
@@ -191,8 +191,8 @@ def test_a_damaged_folder_that_the_user_names(
 ) -> None:
     (model / "config.json").write_text('{"model_type": "bert", "vocab_size": 1000000000000}')
     command = ["-b", str(bank), "probe", "distance_words", "--train-run", "1", "--test-run", "2"]
-    told = hostile.refused([*command, "--model", str(model)], capsys, 1)
-    assert "vocab_size" in told
+    message = hostile.refused([*command, "--model", str(model)], capsys, 1)
+    assert "vocab_size" in message
 
 
 @pytest.mark.parametrize(

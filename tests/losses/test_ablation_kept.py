@@ -165,10 +165,10 @@ def test_merged_with_another_of_its_name_it_stays_whole(
     assert run_command_line(["-b", str(other), "ablate", "own", *flags]) == 0
     (note,) = merge_banks(tmp_path / "merged.duckdb", [measured, other]).notes
     assert "The ablation two of" in note and "another one of that name, or less of it" in note
-    found, first = _rows(tmp_path / "merged.duckdb"), _rows(measured)
+    result, first = _rows(tmp_path / "merged.duckdb"), _rows(measured)
     for table in ("ablation_set", "ablated_head", "ablated_surprisal", "ablated_pair"):
-        assert [row for row in found[table] if row[1] == "two"] == first[table], table
-    assert any(row[1] == "own" for row in found["ablated_surprisal"])
+        assert [row for row in result[table] if row[1] == "two"] == first[table], table
+    assert any(row[1] == "own" for row in result["ablated_surprisal"])
     begun = Path(shutil.copy(measured, tmp_path / "begun.duckdb"))
     change_bank(begun, "delete from ablated_surprisal")
     (note,) = merge_banks(tmp_path / "d.duckdb", [begun, measured]).notes

@@ -51,7 +51,7 @@ def measured(model: str, sample: Path, tmp_path_factory: pytest.TempPathFactory)
 
 def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any, ...]]]:
     """All that was measured of a run, its words by their sentences and places."""
-    found = {}
+    result = {}
     for table in TABLES:
         columns = "each.* exclude (run"
         rest = f" from {table} as each inner join run on run.id = each.run and run.name = '{run}'"
@@ -59,8 +59,8 @@ def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any,
             columns = "sentence.name, word.index, each.* exclude (run, word"
             rest += " left join word on word.id = each.word"
             rest += " left join sentence on sentence.id = word.sentence"
-        found[table] = query_bank(bank, f"select {columns}){rest} order by all")
-    return found
+        result[table] = query_bank(bank, f"select {columns}){rest} order by all")
+    return result
 
 
 def test_they_are_there(measured: Path) -> None:

@@ -46,14 +46,14 @@ def bank(causal: Path, sample: Path, tmp_path: Path) -> Path:
 
 
 def _sets(bank: Path, name: str = "a") -> dict[str, set[tuple[int, int]]]:
-    found: dict[str, set[tuple[int, int]]] = {}
+    result: dict[str, set[tuple[int, int]]] = {}
     for own, layer, head in query_bank(
         bank,
         "select name, layer, head from ablated_head inner join ablation_set"
         f" using (run, ablation, number) where ablation = '{name}' order by number",
     ):
-        found.setdefault(own, set()).add((layer, head))
-    return found
+        result.setdefault(own, set()).add((layer, head))
+    return result
 
 
 def _ablate(bank: Path, *flags: str, name: str = "a") -> int:
@@ -84,14 +84,14 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
     ]
 
     for number, text in enumerate(sets, start=1):
-        asked = [(int(each[0]) - 1, int(each[2]) - 1) for each in text.split(",")]
-        cut_off = oracle_ablation.operated(model, asked, cut, plain)
+        request = [(int(part[0]) - 1, int(part[2]) - 1) for part in text.split(",")]
+        cut_off = oracle_ablation.operated(model, request, cut, plain)
         expected = dict(zip(words, oracle_ablation.causal(cut_off, plain, boundary), strict=True))
-        found = dict(
+        rows = dict(
             query_bank(bank, f"select word, nats from ablated_surprisal where number = {number}")
         )
-        assert found.keys() == expected.keys()
-        own = np.array([np.nan if found[word] is None else found[word] for word in words])
+        assert rows.keys() == expected.keys()
+        own = np.array([np.nan if rows[word] is None else rows[word] for word in words])
         other = np.array([expected[word] for word in words])
         # float32 against float64, over a few pieces of some 6 nats.
         assert np.allclose(own, other, atol=1e-4, equal_nan=True)
@@ -113,12 +113,12 @@ def test_ways_to_name_sets(bank: Path) -> None:
     select = "select layer, head from best_head(min_count := 1) where relation = 'punct'"
     flags = ["--heads", "1-1,1-2", "--query", select, "--best", "det", "--top", "2"]
     assert _ablate(bank, *flags, "--best", "dets", "--together", "--controls", "0") == 0
-    found = _sets(bank)
-    assert list(found) == ["1-1,1-2", "query", "det", "dets", "together"]
-    assert found["1-1,1-2"] == {(1, 1), (1, 2)} and len(found["query"]) == 1
+    result = _sets(bank)
+    assert list(result) == ["1-1,1-2", "query", "det", "dets", "together"]
+    assert result["1-1,1-2"] == {(1, 1), (1, 2)} and len(result["query"]) == 1
     top = list(dict.fromkeys(best.select("layer", "head").rows()))[:2]
-    assert found["det"] == found["dets"] == set(top)
-    assert found["together"] == set.union(*(found[name] for name in list(found)[:4]))
+    assert result["det"] == result["dets"] == set(top)
+    assert result["together"] == set.union(*(result[name] for name in list(result)[:4]))
     assert _ablate(bank, "--each", name="each") == 0
     every = _sets(bank, "each")
     assert len(every) == LAYERS * HEADS and every["2-3"] == {(2, 3)}
@@ -134,18 +134,18 @@ def test_controls_are_like_the_set_and_apart_from_it(bank: Path, where: str) -> 
     flags += ["--controls-from", where]
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         assert _ablate(bank, *flags, "--seed", str(seed), name=name) == 0
-    found = _sets(bank)
-    chosen = found["1-1,1-2,3-1"] | found["2-1"]
+    result = _sets(bank)
+    chosen = result["1-1,1-2,3-1"] | result["2-1"]
     for own in ("1-1,1-2,3-1", "2-1"):
-        controls = [heads for name, heads in found.items() if name.endswith(f" of {own}")]
-        assert len(controls) == 3 and len({frozenset(each) for each in controls}) == 3
+        controls = [heads for name, heads in result.items() if name.endswith(f" of {own}")]
+        assert len(controls) == 3 and len({frozenset(control) for control in controls}) == 3
         for heads in controls:
-            assert len(heads) == len(found[own]) and not heads & chosen
+            assert len(heads) == len(result[own]) and not heads & chosen
             if where == "layers":
                 assert sorted(layer for layer, _ in heads) == sorted(
-                    layer for layer, _ in found[own]
+                    layer for layer, _ in result[own]
                 )
-    assert found == _sets(bank, "b") != _sets(bank, "c")
+    assert result == _sets(bank, "b") != _sets(bank, "c")
     with open_bank(bank) as opened:
         effects = opened.query("ablation_effect", ablation="a")
     assert effects["controls"].to_list() == [3, 3]
@@ -160,9 +160,9 @@ def test_as_many_controls_as_there_are(bank: Path, capsys: pytest.CaptureFixture
     assert len(_sets(bank, "b")) == 2
     capsys.readouterr()
     assert _ablate(bank, "--heads", "2-1,2-2", "--controls", "2", name="c") == 2
-    told = capsys.readouterr().err
-    assert "Only 1 control can be drawn for 2-1,2-2" in told
-    assert "--controls-from any" in told
+    error = capsys.readouterr().err
+    assert "Only 1 control can be drawn for 2-1,2-2" in error
+    assert "--controls-from any" in error
     assert _sets(bank, "c") == {}
 
 
@@ -188,10 +188,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
 @pytest.mark.usual("no head", "writes")
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_told(what: str, bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags, told = WRONG[what]
+    flags, message = WRONG[what]
     assert _ablate(bank, *flags) in (1, 2)
     error = capsys.readouterr().err
-    assert told in error and error.count("\n") <= 3 and "Traceback" not in error
+    assert message in error and error.count("\n") <= 3 and "Traceback" not in error
     assert query_bank(bank, "select count(*) from ablation_set") == [(0,)]
     assert query_bank(bank, "select count(*) > 0 from word") == [(True,)]
 
@@ -268,12 +268,12 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
         where = "minimal_pair where source = 'pairs.tsv' order by number"
         if number:
             where = "ablated_pair where source = 'pairs.tsv' and number = 1 order by pair"
-        found = [
+        rows = [
             each
             for row in query_bank(bank, f"select good_nats, bad_nats from {where}")
             for each in row
         ]
-        assert found == pytest.approx(expected, abs=1e-4)
+        assert rows == pytest.approx(expected, abs=1e-4)
     with open_bank(bank) as opened:
         accuracy = opened.query("minimal_pair", source="pairs.tsv")
         assert accuracy["name"].to_list() == ["whole model"] * 2 + ["s"] * 2
@@ -284,15 +284,15 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
 
 def test_pairs_are_known_by_their_file(bank: Path, causal: Path, tmp_path: Path) -> None:
     files = [tmp_path / "a" / "p.tsv", tmp_path / "b" / "p.tsv", tmp_path / "agreement"]
-    for each in files:
-        each.parent.mkdir(exist_ok=True)
-        each.write_text("good\tbad\nA b.\tA c.\n", encoding="utf-8")
-    for given, told in (
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("good\tbad\nA b.\tA c.\n", encoding="utf-8")
+    for given, error in (
         ((files[0], files[1]), "p.tsv is used twice"),
         ((files[2],), "of the trees"),
     ):
         options = AblateOptions(pairs=tuple(map(str, given)), model=str(causal))
-        with pytest.raises(CallError, match=told):
+        with pytest.raises(CallError, match=error):
             ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
 
 

@@ -126,15 +126,15 @@ def _pairs(bank: Path, corpus: str) -> tuple[list[Pair], list[Site]]:
                 " inner join sentence on sentence.id = word.sentence"
             ).fetchall()
         }
-    found = []
-    for each in pairs:
-        assert each.at is not None and each.word is not None
-        assert each.attractors is not None and each.distance is not None
-        sentence, index = places[each.word]
-        texts = each.good.words, each.bad.words, each.at
-        facts = each.attractors, each.distance, each.is_inverted
-        found.append(Site(sentence, index, each.paradigm, *texts, *facts))
-    return pairs, found
+    results = []
+    for pair in pairs:
+        assert pair.at is not None and pair.word is not None
+        assert pair.attractors is not None and pair.distance is not None
+        sentence, index = places[pair.word]
+        texts = pair.good.words, pair.bad.words, pair.at
+        facts = pair.attractors, pair.distance, pair.is_inverted
+        results.append(Site(sentence, index, pair.paradigm, *texts, *facts))
+    return pairs, results
 
 
 @pytest.mark.slow
@@ -176,9 +176,9 @@ def test_treebanks(
 ) -> None:
     path = corpora / f"{corpus}.conllu"
     add_text(options_for(tmp_path / "bank.duckdb", path, "none"))
-    _, found = _pairs(tmp_path / "bank.duckdb", corpus)
-    assert found == oracle_agreement.sites(path)
-    assert len(found) >= least
+    _, result = _pairs(tmp_path / "bank.duckdb", corpus)
+    assert result == oracle_agreement.sites(path)
+    assert len(result) >= least
 
 
 def test_forms_are_of_the_corpus_itself(options_for: Options, tmp_path: Path) -> None:
@@ -218,10 +218,10 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
     for number, model in enumerate((tiny_model("gpt2"), tiny_masked_lm("bert")), start=1):
         ingest(options_for(bank, corpus, model))
         call = ["-b", str(bank), "surprisal", str(number), "--agreement", "--model", str(model)]
-        told = cli(*call).err
-        assert "2 pairs of agreement" in told
+        error = cli(*call).err
+        assert "2 pairs of agreement" in error
         is_causal = number == 1
-        assert ("1 pair could not be measured" in told) == is_causal
+        assert ("1 pair could not be measured" in error) == is_causal
         rows = query_bank(
             bank,
             "select good_nats is null, bad_nats is null from minimal_pair where run = ?"

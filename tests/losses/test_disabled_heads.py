@@ -50,10 +50,10 @@ Made = Callable[[str], tuple[Model, list[Text]]]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Made:
     """A function from a family to a random model of it, with its head, and two sentences."""
-    found: dict[str, tuple[Model, list[Text]]] = {}
+    result: dict[str, tuple[Model, list[Text]]] = {}
 
     def make(family: str) -> tuple[Model, list[Text]]:
-        if family not in found:
+        if family not in result:
             folder = tmp_path_factory.mktemp("model")
             classes, settings = CONFIGS[family]
             is_causal = hasattr(transformers, f"{classes}ForCausalLM") and not hasattr(
@@ -78,8 +78,8 @@ def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Ma
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
             loaded = load(str(folder), head="own")
-            found[family] = loaded, [_text(loaded, each) for each in SENTENCES]
-        return found[family]
+            result[family] = loaded, [_text(loaded, sentence) for sentence in SENTENCES]
+        return result[family]
 
     return make
 
@@ -89,12 +89,16 @@ def _text(model: Model, sentence: str) -> Text:
     (pieces,) = model.input_tokenizer.pieces([(words, [True] * len(words))])
     assert isinstance(pieces, tuple)
     encoded = model.input_tokenizer.assemble([pieces], words, "word")
-    spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
+    spans = [
+        (position.start, position.end)
+        for position in encoded.positions
+        if position.word is not None
+    ]
     return Text(encoded.ids, encoded.segments, tuple(spans))
 
 
 def _plain(texts: list[Text]) -> list[oracle_ablation.Text]:
-    return [(each.ids, each.segments, each.spans) for each in texts]
+    return [(text.ids, text.segments, text.spans) for text in texts]
 
 
 def _expected(model: Model, whole: Any, texts: list[Text]) -> list[float]:
@@ -107,9 +111,9 @@ def _expected(model: Model, whole: Any, texts: list[Text]) -> list[float]:
 
 def _begins(model: Model) -> list[int]:
     """What begins with white space, or ends the text."""
-    found = oracle_words.boundaries(model.input_tokenizer.tokenizer, {"<|endoftext|>"})([], 0)
-    assert found is not None
-    return [*found]
+    result = oracle_words.boundaries(model.input_tokenizer.tokenizer, {"<|endoftext|>"})([], 0)
+    assert result is not None
+    return [*result]
 
 
 def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
@@ -195,7 +199,7 @@ def test_how_inputs_are_put_together_changes_nothing(made: Made) -> None:
 def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
     """The space after a word is taken from the next: what is left over is the end of the text."""
     model, texts = made("Llama")
-    (found,) = Scorer(model).score(texts[:1])
+    (result,) = Scorer(model).score(texts[:1])
     ids, segments = texts[0].ids, texts[0].segments
     begins = _begins(model)
     rows = oracle_ablation.logits(model.module_with_head, ids, segments).softmax(-1)
@@ -205,7 +209,7 @@ def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
 
     first = texts[0].spans[0][1] - 1
     left = at_boundary(first) - at_boundary(len(ids) - 1)
-    assert abs(np.nansum(found.words) - (np.nansum(found.pieces) + left)) < 1e-3
+    assert abs(np.nansum(result.words) - (np.nansum(result.pieces) + left)) < 1e-3
 
 
 def test_boundaries_too_improbable_for_float32(made: Made) -> None:
@@ -215,7 +219,7 @@ def test_boundaries_too_improbable_for_float32(made: Made) -> None:
     last, least = model.module_with_head.get_output_embeddings(), 0.0
     with torch.no_grad():
         last.weight *= 200
-        (found,) = Scorer(model).score(texts)
+        (result,) = Scorer(model).score(texts)
         expected = []
         for text in texts:
             rows = oracle_ablation.logits(
@@ -234,20 +238,20 @@ def test_boundaries_too_improbable_for_float32(made: Made) -> None:
                 expected.append(total)
         last.weight /= 200
     assert least < -150  # e to this power is 0 in float32
-    assert np.allclose(found.words, expected, atol=0.05, rtol=1e-4, equal_nan=True)
+    assert np.allclose(result.words, expected, atol=0.05, rtol=1e-4, equal_nan=True)
 
 
 def test_a_sliding_window_cannot_be_evened_out(made: Made) -> None:
     model, texts = made("Mistral")
-    with pytest.raises(CallError) as told:
+    with pytest.raises(CallError) as caught:
         Scorer(model).score(texts, [{}, {1: [0]}], "uniform")
-    assert "sliding window" in told.value.fact
+    assert "sliding window" in caught.value.fact
     Scorer(model).score(texts, [{}, {1: [0]}], "zero")
 
 
 def test_a_family_that_is_not_known_is_refused(tiny_masked_lm: Callable[[str], Path]) -> None:
     model = load(str(tiny_masked_lm("albert")), head="own")
-    with pytest.raises(AttnbankError) as told:
+    with pytest.raises(AttnbankError) as caught:
         Scorer(model).score([_text(model, SENTENCES[0])], [{}, {0: [0]}])
-    assert told.value.fact.startswith("Heads of albert")
+    assert caught.value.fact.startswith("Heads of albert")
     assert np.isfinite(Scorer(model).score([_text(model, SENTENCES[0])])[0].words).all()

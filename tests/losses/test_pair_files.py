@@ -48,7 +48,7 @@ def test_blimp(tmp_path: Path) -> None:
         {"bad": "They is.", "good": "They are.", "paradigm": " of  verbs ", "UID": None},
         {"good": "It\tis.", "bad": "It\n are. ", "paradigm": ""},
     ]
-    content = "\n".join(json.dumps(each) for each in others)
+    content = "\n".join(json.dumps(other) for other in others)
     assert _read(tmp_path, content, "blimp.jsonl") == [
         _pair(1, BLIMP["sentence_good"], BLIMP["sentence_bad"], "adjunct_island"),
         _pair(2, "He is.", "He are.", "agreement"),
@@ -80,7 +80,7 @@ def test_the_kind_of_a_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("a.tsv", "", " has no pairs."),
         ("a.tsv", "good\tbad\n", " has no pairs."),
@@ -116,11 +116,11 @@ def test_the_kind_of_a_row(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_by_its_line(
-    tmp_path: Path, name: str, content: str | bytes, told: str
+    tmp_path: Path, name: str, content: str | bytes, message: str
 ) -> None:
     with pytest.raises(CallError) as caught:
         _read(tmp_path, content, name)
-    assert caught.value.fact.startswith(f"{tmp_path / name}{told}")
+    assert caught.value.fact.startswith(f"{tmp_path / name}{message}")
     assert caught.value.remedy
 
 

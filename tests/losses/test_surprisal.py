@@ -126,17 +126,17 @@ def test_words_without_a_surprisal_are_told(
     first = sum(nats is None and words == 1 for nats, words in _measured(bank).values())
     sharing = len(measured) - known - first
     assert sharing >= 3 and first > 10
-    told = capsys.readouterr().err
-    assert f"Measured conversations/tiny-gpt2/share: {known:,} words\n" in told
-    assert "tokens that end a text: <|endoftext|>\n" in told
+    printed = capsys.readouterr().err
+    assert f"Measured conversations/tiny-gpt2/share: {known:,} words\n" in printed
+    assert "tokens that end a text: <|endoftext|>\n" in printed
     lines = (
         f"{first} words have no surprisal: no token precedes the first word of an input",
         f"{sharing} words have no surprisal: only one of the words that share a position has it",
     )
-    assert all(f"{each}\n" in told for each in lines)
+    assert all(f"{line}\n" in printed for line in lines)
     assert run_command_line(["-b", str(bank), "info"]) == 0
-    told = capsys.readouterr().out
-    assert f"surprisal of {known:,} words\n" in told and all(each in told for each in lines)
+    printed = capsys.readouterr().out
+    assert f"surprisal of {known:,} words\n" in printed and all(line in printed for line in lines)
     with open_bank(bank) as opened:
         (row,) = opened.query("surprisal_by_class", classification="all").to_dicts()
     assert (row["n"], row["missing"]) == (known, first + sharing)
@@ -151,10 +151,10 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "0", *model]
     cli(*command)
     change_bank(bank, "update surprisal set nats = nats + 0.5 where word % 3 = 0")
-    told = cli(*command[:3], "b", *command[4:], status=2).err
-    assert "are from another version of attnbank" in told and "--replace" in told
-    told = cli("-b", bank, "surprisal", "--replace", *model).err
-    assert "warning: a was compared with earlier surprisals of the words" in told
+    error = cli(*command[:3], "b", *command[4:], status=2).err
+    assert "are from another version of attnbank" in error and "--replace" in error
+    error = cli("-b", bank, "surprisal", "--replace", *model).err
+    assert "warning: a was compared with earlier surprisals of the words" in error
     assert "warning" not in cli("-b", bank, "surprisal", "--replace", *model).err
     cli(*command[:3], "b", *command[4:])
 

@@ -79,18 +79,18 @@ def _check(found: Nats, expected: Nats) -> None:
 def test_sentences(kind: str, headed: Model, ingested: Ingested, sample: Path, few: Path) -> None:
     """The words of whole stories for a causal model, of which a pass tells all."""
     corpus = sample / "stories.conllu" if kind in CAUSAL else few
-    found = _measured(ingested(corpus, headed(kind)))
-    _check(found, oracle_words.read(corpus, headed(kind)).nats())
-    assert any(nats is None for nats in found.values()) == (kind in CAUSAL)  # the first words
-    assert min(nats for nats in found.values() if nats is not None) > 0
+    result = _measured(ingested(corpus, headed(kind)))
+    _check(result, oracle_words.read(corpus, headed(kind)).nats())
+    assert any(nats is None for nats in result.values()) == (kind in CAUSAL)  # the first words
+    assert min(nats for nats in result.values() if nats is not None) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bert"])
 def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> None:
-    found = _measured(ingested(few, headed(kind), "--context", "document"))
-    _check(found, oracle_words.read(few, headed(kind), "document").nats())
-    nulls = sum(nats is None for nats in found.values())
+    result = _measured(ingested(few, headed(kind), "--context", "document"))
+    _check(result, oracle_words.read(few, headed(kind), "document").nats())
+    nulls = sum(nats is None for nats in result.values())
     assert nulls == (2 if kind == "llama" else 0)  # a document each
 
 
@@ -98,9 +98,9 @@ def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> N
 def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
     headed: Model, ingested: Ingested, few: Path
 ) -> None:
-    found = _measured(ingested(few, headed("gpt2"), "--bos"))
-    _check(found, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
-    assert None not in found.values()
+    result = _measured(ingested(few, headed("gpt2"), "--bos"))
+    _check(result, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
+    assert None not in result.values()
 
 
 @pytest.mark.slow
@@ -108,18 +108,18 @@ def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
 def test_runs_of_tokens_have_words_too(
     kind: str, headed: Model, ingested: Ingested, few: Path
 ) -> None:
-    found = _measured(ingested(few, headed(kind), "--unit", "token"))
-    assert found == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
+    result = _measured(ingested(few, headed(kind), "--unit", "token"))
+    assert result == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
 
 
 @pytest.mark.slow
 def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested, few: Path) -> None:
     bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
-    found = _measured(bank)
+    result = _measured(bank)
     read = query_bank(bank, "select word from position where word is not null")
-    assert found.keys() == {word for (word,) in read} and len(found) < 50
-    expected = oracle_words.read(few, headed("gpt2")).only(found).nats()
-    _check(found, expected)
+    assert result.keys() == {word for (word,) in read} and len(result) < 50
+    expected = oracle_words.read(few, headed("gpt2")).only(result).nats()
+    _check(result, expected)
 
 
 @pytest.mark.slow
@@ -130,8 +130,8 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
     corpus = tmp_path / "fr.conllu"
     corpus.write_text(FRENCH, encoding="utf-8")
     bank = ingested(corpus, headed(kind))
-    found = _measured(bank)
-    _check(found, oracle_words.read(corpus, headed(kind)).nats())
+    result = _measured(bank)
+    _check(result, oracle_words.read(corpus, headed(kind)).nats())
     rows = query_bank(
         bank,
         "select word.form, surprisal.words, surprisal.nats is null from surprisal"
@@ -154,8 +154,8 @@ def test_words_that_a_piece_joins_share_a_surprisal(
 ) -> None:
     corpus = sample / "conversations.conllu"
     bank = ingested(corpus, headed("gpt2"), "--edges", "share")
-    found = _measured(bank)
-    _check(found, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
+    result = _measured(bank)
+    _check(result, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
     ((joint, without),) = query_bank(
         bank, "select count(*), count(*) - count(nats) from surprisal where words = 2"
     )
@@ -181,6 +181,6 @@ def test_a_changed_tokenizer_is_not_the_run_s(
     tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     tokenizer["pre_tokenizer"]["add_prefix_space"] = True
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
-    told = cli("-b", bank, "surprisal", "--model", folder, status=2).err
-    assert "does not have the tokenizer of the run" in told
+    error = cli("-b", bank, "surprisal", "--model", folder, status=2).err
+    assert "does not have the tokenizer of the run" in error
     assert not _nats(bank)

@@ -100,7 +100,11 @@ def _text(model: Model) -> Text:
     (pieces,) = model.input_tokenizer.pieces([(words, spaces)])
     assert isinstance(pieces, tuple)
     encoded = model.input_tokenizer.assemble([pieces], words, "word")
-    spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
+    spans = [
+        (position.start, position.end)
+        for position in encoded.positions
+        if position.word is not None
+    ]
     return Text(encoded.ids, encoded.segments, tuple(spans))
 
 
@@ -111,16 +115,16 @@ def _text(model: Model) -> Text:
 def test_what_ends_a_word_begins_the_next(kind: str, made: Made) -> None:
     model = made(kind)
     text = _text(model)
-    (found,) = Scorer(model).score([text])
+    (result,) = Scorer(model).score([text])
     tokenizer = model.input_tokenizer.tokenizer
     boundary = oracle_words.boundaries(tokenizer, {"</s>", "<|im_end|>"})
     plain = [(text.ids, text.segments, text.spans)]
     whole = model.module_with_head.double()
     expected = oracle_ablation.causal(whole, plain, boundary)
-    assert np.allclose(found.words, expected, atol=2e-4, equal_nan=True)
+    assert np.allclose(result.words, expected, atol=2e-4, equal_nan=True)
     of_pieces = oracle_ablation.causal(whole, plain)
-    assert np.allclose(found.pieces, of_pieces, atol=2e-4, equal_nan=True)
-    assert np.nanmin(found.words) > 0
+    assert np.allclose(result.pieces, of_pieces, atol=2e-4, equal_nan=True)
+    assert np.nanmin(result.words) > 0
     # Of words, what each end takes the next beginning gives back.
     rows = oracle_ablation.logits(whole, text.ids, text.segments).log_softmax(-1)
 
@@ -130,7 +134,7 @@ def test_what_ends_a_word_begins_the_next(kind: str, made: Made) -> None:
 
     first = text.spans[0][1]
     left = nats(len(text.ids)) - nats(first)
-    assert np.nansum(found.words) == pytest.approx(np.nansum(found.pieces) + left, rel=1e-4)
+    assert np.nansum(result.words) == pytest.approx(np.nansum(result.pieces) + left, rel=1e-4)
 
 
 @pytest.mark.parametrize("context", ["sentence", pytest.param("document", marks=pytest.mark.slow)])

@@ -63,7 +63,7 @@ def slow_losses(
     tokens = sum(len(each.tokens) for _, each in masked)
 
     def means(model: Any) -> np.ndarray:
-        return np.array([_slow_mean(model, masked, each, replacement) for each in variants])
+        return np.array([_slow_mean(model, masked, variant, replacement) for variant in variants])
 
     return means(model), tokens, bounds.passes(model, means)
 
@@ -108,20 +108,20 @@ def test_the_losses_are_those_of_a_slow_implementation(
 ) -> None:
     folder, path = tiny_masked_lm(kind), new_banks.put(tmp_path / "x.duckdb")
     ingest(options(path, few, folder, ablate=ablate, replacement=replacement, mask_seed=2))
-    found = rows(path)
+    result = rows(path)
     what = "head" if ablate == "heads" else "layer"
-    assert found[0][:4] == ("none", None, None, None)
-    assert [row[:4] for row in found[1:]] == [
+    assert result[0][:4] == ("none", None, None, None)
+    assert [row[:4] for row in result[1:]] == [
         (what, layer, head, replacement)
         for layer in (1, 2, 3)
         for head in ((1, 2, 3, 4) if ablate == "heads" else (None,))
     ]
     expected, tokens, within = slow_losses(
-        path, folder, [(row[1], row[2]) for row in found], replacement, 2
+        path, folder, [(row[1], row[2]) for row in result], replacement, 2
     )
-    losses = [row[4] for row in found]
+    losses = [row[4] for row in result]
     np.testing.assert_allclose(losses, expected, rtol=0, atol=within)
-    assert {row[5] for row in found} == {tokens}
+    assert {row[5] for row in result} == {tokens}
     # Every variant does something of its own.
     assert np.diff(np.sort(expected)).min() > 1e-12 and len(set(losses)) == len(losses)
     assert within < np.ptp(expected) / 1000
@@ -143,8 +143,8 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
     for replacement in ("uniform", "zero"):
         path = new_banks.put(tmp_path / f"{replacement}.duckdb")
         ingest(options(path, few, tmp_path / "m", replacement=replacement))
-        found = rows(path)
-        change[replacement] = {row[1:3]: abs(row[4] - found[0][4]) for row in found[1:]}
+        result = rows(path)
+        change[replacement] = {row[1:3]: abs(row[4] - result[0][4]) for row in result[1:]}
     *_, within = slow_losses(path, tmp_path / "m", [(None, None), (2, 3)], "uniform", 0)
     assert change["uniform"].pop((2, 3)) <= within < min(change["uniform"].values())
     assert change["zero"][2, 3] > 100 * within
@@ -187,7 +187,7 @@ def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
     # The same arithmetic twice: to the last bit.
     assert all(torch.equal(*each) for each in zip(before, after, strict=True))
     assert loaded.masked_lm.module.config._attn_implementation == "eager"
-    assert not [each for each in loaded.module.modules() if "forward" in vars(each)]
+    assert not [module for module in loaded.module.modules() if "forward" in vars(module)]
 
 
 def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Maker) -> None:
@@ -236,23 +236,23 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
     tiny_masked_lm: Maker, few: Path, tmp_path: Path
 ) -> None:
     path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
-    asked: list[dict[str, Any]] = [
+    request: list[dict[str, Any]] = [
         {},
         {"replacement": "zero"},
         {"ablate": "layers"},
         {"ablate": "layers", "mask_seed": 4},
     ]
-    for one in asked:
+    for one in request:
         assert ingest(options(path, few, folder, **one)).state == "new"
-    for one in asked:
+    for one in request:
         assert ingest(options(path, few, folder, **one)).state == "unchanged"
-    found = query_bank(
+    result = query_bank(
         path,
         "select name, options['ablate'], options['replacement'], options['mask_seed']"
         " from run order by id",
     )
     model = folder.name
-    assert found == [
+    assert result == [
         (f"stories/{model}/ablate-heads", "heads", "uniform", "0"),
         (f"stories/{model}/ablate-heads/zero", "heads", "zero", "0"),
         (f"stories/{model}/ablate-layers", "layers", "uniform", "0"),

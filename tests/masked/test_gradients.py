@@ -47,14 +47,14 @@ def rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
 
 def stored(connection: duckdb.DuckDBPyConnection, sequence: int) -> np.ndarray:
     """The gradients of a sequence as [L, H, T, T]."""
-    found = connection.execute(
+    result = connection.execute(
         "select layer, head, from_position, gradients from gradient where sequence = ?"
         " order by layer, head, from_position",
         [sequence],
     ).fetchall()
-    layers, heads = found[-1][0], found[-1][1]
-    flat = np.array([row[3] for row in found], dtype=np.float32)
-    assert [row[:3] for row in found] == [
+    layers, heads = result[-1][0], result[-1][1]
+    flat = np.array([row[3] for row in result], dtype=np.float32)
+    assert [row[:3] for row in result] == [
         (layer, head, place)
         for layer in range(1, layers + 1)
         for head in range(1, heads + 1)
@@ -114,7 +114,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     texts = [["The", "dogs", "barked", "at", "the", "old", "station", "."], ["Rain", "fell", "."]]
     batch = _batch(loaded, texts)
     masked = [draw.draw_mask(each.encoded) for each in batch.inputs]
-    found = Gradients(loaded.masked_lm).compute(
+    result = Gradients(loaded.masked_lm).compute(
         *pad_batch(batch, loaded.input_tokenizer.padding), masked
     )
 
@@ -148,7 +148,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 
             wide, narrow = difference(STEP), difference(STEP / 2)
             largest = max(largest, abs(narrow))
-            got = found[layer - 1][at, head, place, to]
+            got = result[layer - 1][at, head, place, to]
             # Half the step cuts off a quarter: what is still cut off is a third of the change.
             within = abs(wide - narrow) / 3 + bounds.slope(STEP / 2, 10, 64 * 64, 0)
             # Gradients are handed out in float32.
@@ -256,7 +256,7 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
     second = ingest(options(path, press, folder, mask_seed=1))
     third = ingest(options(path, press, folder, gradients=False))
     assert (second.state, third.state) == ("new", "new")
-    found = query_bank(
+    result = query_bank(
         path, "select name, options['gradients'], options['mask_seed'] from run order by id"
     )
     same = query_bank(
@@ -265,9 +265,9 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
         " where gradients in (select gradients from gradient where sequence > 10)"
         " and sequence <= 10 and layer = 1)",
     )[0]
-    assert [row[1:] for row in found] == [("true", "0"), ("true", "1"), (None, None)]
-    assert found[0][0].endswith("/token/gradients")
-    assert found[1][0].endswith("/token/gradients/mask1")
+    assert [row[1:] for row in result] == [("true", "0"), ("true", "1"), (None, None)]
+    assert result[0][0].endswith("/token/gradients")
+    assert result[1][0].endswith("/token/gradients/mask1")
     assert same == (0,)
 
 
@@ -275,9 +275,9 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
 def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) -> None:
     path = Path("never-made.duckdb")
     without = estimate(options(path, press, tiny_masked_lm("bert"), gradients=False))
-    found = estimate(options(path, press, tiny_masked_lm("bert")))
-    assert found.weights == without.weights
-    assert found.bytes - without.bytes == pytest.approx(4.2 * found.weights, abs=1)
+    result = estimate(options(path, press, tiny_masked_lm("bert")))
+    assert result.weights == without.weights
+    assert result.bytes - without.bytes == pytest.approx(4.2 * result.weights, abs=1)
 
 
 def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
@@ -322,7 +322,7 @@ def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
     for seed in (None, 3):
         for asked in (False, True):
             ingest(options(path, press, model, gradients=asked, random_weights=seed))
-    found = query_bank(path, "select model, count(*) from run group by model")
+    result = query_bank(path, "select model, count(*) from run group by model")
     peaks = query_bank(
         path,
         "select count(distinct (position, most_attended, most_attended_weight)) from peak"
@@ -330,7 +330,7 @@ def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
         " inner join run on run.id = sequence.run"
         " group by run.model, sequence.document, sequence.sentence, layer, head, position",
     )
-    assert sorted(found) == [(1, 2), (2, 2)]
+    assert sorted(result) == [(1, 2), (2, 2)]
     assert set(peaks) == {(1,)}
 
 
@@ -393,7 +393,7 @@ def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Maker)
     module = loaded.masked_lm.module
 
     def copies(_: Any, arguments: Any, output: Any) -> Any:
-        output.attentions = tuple(each.clone() for each in output.attentions)
+        output.attentions = tuple(layer.clone() for layer in output.attentions)
         return output
 
     module.register_forward_hook(copies)

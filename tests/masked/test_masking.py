@@ -62,20 +62,20 @@ def test_a_special_token_that_the_text_spells_is_not_masked_but_an_unknown_word_
 
 
 def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None:
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     places: Counter[int] = Counter()
     for start in range(2000):
         one = encoded(*(FIRST + (start * 7 + at * 13) % 1000 for at in range(38)))
         masked = MASKING.draw_mask(one)
         places.update(masked.tokens)
         for seen, target in zip(masked.input_ids, masked.target, strict=True):
-            found["mask" if seen == MASK else "same" if seen == target else "other"] += 1
-    total = found.total()
+            result["mask" if seen == MASK else "same" if seen == target else "other"] += 1
+    total = result.total()
     assert total == 2000 * 6
     # Five standard errors of a share; a random token is the same one in a thousand times.
-    assert found["mask"] / total == pytest.approx(0.8, abs=0.019)
-    assert found["same"] / total == pytest.approx(0.1, abs=0.014)
-    assert found["other"] / total == pytest.approx(0.1, abs=0.014)
+    assert result["mask"] / total == pytest.approx(0.8, abs=0.019)
+    assert result["same"] / total == pytest.approx(0.1, abs=0.014)
+    assert result["other"] / total == pytest.approx(0.1, abs=0.014)
     assert set(places) == set(range(1, 39))
     assert max(places.values()) - min(places.values()) < 0.45 * total / 38
 

@@ -119,10 +119,10 @@ def test_a_sound_bank_has_no_fault(sound: Path, full_bank: Path, tmp_path: Path)
 
 def test_each_fault_is_told(sound: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(_without_keys(sound, tmp_path / "forged.duckdb"))) as connection:
-        for damage, told in DAMAGE.items():
+        for damage, error in DAMAGE.items():
             connection.execute("begin")
             connection.execute(damage)
-            assert told in str(opening.fault_of_rows(connection)), damage
+            assert error in str(opening.fault_of_rows(connection)), damage
             connection.execute("rollback")
 
 
@@ -131,10 +131,10 @@ def test_import_and_merge_refuse_it(sound: Path, tmp_path: Path) -> None:
     change_bank(forged, "update peak set most_attended_weight = 'nan'")
     with open_bank(forged) as bank:
         export(bank, tmp_path / "parquet")
-    told = "damaged: its table peak has rows that no map has"
-    with pytest.raises(BankError, match=told):
+    message = "damaged: its table peak has rows that no map has"
+    with pytest.raises(BankError, match=message):
         import_export(tmp_path / "parquet", tmp_path / "new.duckdb")
-    with pytest.raises(BankError, match=told):
+    with pytest.raises(BankError, match=message):
         merge_banks(tmp_path / "new.duckdb", [forged])
     assert not (tmp_path / "new.duckdb").exists()
 
@@ -169,11 +169,11 @@ CATALOG = {
 
 def test_a_catalog_that_nobody_can_use_is_told(sound: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(_without_keys(sound, tmp_path / "forged.duckdb"))) as connection:
-        for damage, told in CATALOG.items():
+        for damage, error in CATALOG.items():
             connection.execute("begin")
             connection.execute(damage)
             fault = opening.fault_of_catalog(connection)
-            assert fault is not None and told in fault and len(fault) < 200, damage
+            assert fault is not None and error in fault and len(fault) < 200, damage
             connection.execute("rollback")
 
 

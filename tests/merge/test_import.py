@@ -58,14 +58,14 @@ def exported(made: Path, tmp_path: Path) -> Path:
 def _contents(bank: Path) -> dict[str, Any]:
     """All that is in a bank: the rows of each table in their order, and its catalog."""
     with duckdb.connect(str(bank), read_only=True) as connection:
-        found = {
+        result = {
             what: connection.execute(f"{select} order by all").fetchall()
             for what, select in CATALOG.items()
         }
-        for schema, table, _ in found["tables"]:
+        for schema, table, _ in result["tables"]:
             rows = connection.query(f"from {quoted(schema)}.{quoted(table)}").to_arrow_table()
-            found[f"{schema}.{table}"] = rows
-    return found
+            result[f"{schema}.{table}"] = rows
+    return result
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -138,8 +138,8 @@ def test_texts_that_are_far_more_than_their_file_are_refused(
     _forge(exported, lambda manifest: _count(manifest, "skipped", 3000))
     assert sources.of_export(0, exported).manifest is not None
     monkeypatch.setattr(sources, "MOST_TEXT", 10**6)
-    told = r"skipped has [0-9,]+ bytes, but unpacks to 30,003,000 bytes of text"
-    with pytest.raises(BankError, match=told):
+    message = r"skipped has [0-9,]+ bytes, but unpacks to 30,003,000 bytes of text"
+    with pytest.raises(BankError, match=message):
         import_export(exported, tmp_path / "new.duckdb")
     assert not (tmp_path / "new.duckdb").exists()
 
@@ -162,8 +162,8 @@ def test_a_manifest_of_too_many_tables_is_refused_at_once(exported: Path, tmp_pa
 @pytest.mark.slow
 def test_the_command_says_what_it_made(exported: Path, tmp_path: Path, cli: Cli) -> None:
     bank = tmp_path / "new.duckdb"
-    told = cli("-b", bank, "import", exported).err
-    assert "rows in 41 tables" in told and f"Next: attnbank -b {bank} info" in told
+    error = cli("-b", bank, "import", exported).err
+    assert "rows in 41 tables" in error and f"Next: attnbank -b {bank} info" in error
     content = bank.read_bytes()
     assert cli("-b", bank, "import", exported, status=2).err == (
         f"Error: {bank} already exists and was left unchanged.\nName a new file (-b FILE).\n"
@@ -175,7 +175,7 @@ def test_the_manifest_says_what_is_in_the_folder(exported: Path) -> None:
     manifest = _manifest(exported)
     named = {file["path"]: file for table in manifest["tables"] for file in table["files"]}
     assert sorted(named) == sorted(
-        each.relative_to(exported).as_posix() for each in exported.rglob("*.parquet")
+        path.relative_to(exported).as_posix() for path in exported.rglob("*.parquet")
     )
     for path, file in named.items():
         content = (exported / path).read_bytes()
@@ -333,10 +333,10 @@ MADE = ("column that nobody named", "null", "type that is SQL", "table missing")
 def test_an_export_with_a_fault_makes_no_bank(
     fault: str, exported: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    spoil, told = FAULTS[fault]
+    spoil, message = FAULTS[fault]
     spoil(exported)
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(BankError, match=told):
+    with pytest.raises(BankError, match=message):
         import_export(exported, tmp_path / "new.duckdb")
     if fault == "truncated":
         error = cli("-b", tmp_path / "new.duckdb", "import", exported, status=1).err

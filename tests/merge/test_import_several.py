@@ -62,4 +62,4 @@ def test_a_missing_shard_or_a_changed_file_is_named(exports: list[str], tmp_path
             import_exports(exports, tmp_path / "other.duckdb")
     finally:
         file.write_bytes(content)
-    assert [each.name for each in tmp_path.iterdir()] == ["new.duckdb"]
+    assert [path.name for path in tmp_path.iterdir()] == ["new.duckdb"]

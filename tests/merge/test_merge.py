@@ -65,11 +65,11 @@ def test_the_new_bank_is_named_by_b_or_comes_first(shards: Any, tmp_path: Path, 
     """That it comes first, test_a_missing_shard_is_named_and_partial_goes_on shows, too."""
     one, *others = map(str, shards.shards)
     cli("merge", one, *others, "-b", tmp_path / "by b.duckdb", "-q")
-    assert [each.name for each in tmp_path.iterdir()] == ["by b.duckdb"]
+    assert [path.name for path in tmp_path.iterdir()] == ["by b.duckdb"]
     for first in (one, str(tmp_path)):  # it was meant as a source, not as the new bank
-        told = cli("merge", first, *others, status=2).err
-        assert f"Without -b the first argument is the new bank, and {first} already exists" in told
-        assert told.endswith(
+        error = cli("merge", first, *others, status=2).err
+        assert f"Without -b the first argument is the new bank, and {first} already exists" in error
+        assert error.endswith(
             f"Name the new bank: attnbank merge {first} {' '.join(others)} -b OUT\n"
         )
     assert "No bank to merge was named" in cli("merge", tmp_path / "alone.duckdb", status=2).err

@@ -26,8 +26,8 @@ def out(tmp_path: Path) -> Path:
 def _changed(bank: Path, copy: Path, *statements: str) -> Path:
     shutil.copy(bank, copy)
     with duckdb.connect(str(copy)) as connection:
-        for each in statements:
-            connection.execute(each)
+        for statement in statements:
+            connection.execute(statement)
     return copy
 
 
@@ -45,8 +45,8 @@ def test_a_missing_shard_is_named_and_partial_goes_on(
     assert query_bank(out, "select shard from corpus") == [("1+3/3",)]
     ((name, shard),) = query_bank(out, "select name, options['shard'] from run")
     assert name.endswith("/shard1+3of3") and shard == "1+3/3"
-    told = cli("-b", out, "info").out
-    assert "the shards 1+3/3 of the documents" in told and "its shards 1+3/3" in told
+    output = cli("-b", out, "info").out
+    assert "the shards 1+3/3 of the documents" in output and "its shards 1+3/3" in output
     merge_banks(tmp_path / "all.duckdb", [out, shards.shards[1]])
     assert query_bank(tmp_path / "all.duckdb", "select shard from corpus") == [(None,)]
     count = "select count(*), sum(id), sum(document) from sequence"
@@ -90,12 +90,12 @@ OTHERWISE = {
 def test_shards_of_different_options_are_told_apart(
     what: str, shards: Any, out: Path, tmp_path: Path
 ) -> None:
-    statement, told = OTHERWISE[what]
+    statement, message = OTHERWISE[what]
     other = _changed(shards.shards[2], tmp_path / "other.duckdb", statement)
-    with pytest.raises(AttnbankError, match=told) as raised:
+    with pytest.raises(AttnbankError, match=message) as raised:
         merge_banks(out, [*shards.shards[:2], other])
     assert str(raised.value).count("\n") == 1
-    assert [each.name for each in tmp_path.iterdir()] == ["other.duckdb"]
+    assert [path.name for path in tmp_path.iterdir()] == ["other.duckdb"]
 
 
 @pytest.mark.slow
@@ -122,8 +122,8 @@ def test_what_only_rounds_otherwise_is_joined_and_told(
         "update run_part set device = 'cuda', batch_tokens = 64",
     )  # fmt: skip
     done = merge_banks(out, [*shards.shards[:2], other])
-    (told,) = done.notes
-    assert "differ only in rounding: device cpu and cuda, --batch-tokens 1 and 64" in told
+    (message,) = done.notes
+    assert "differ only in rounding: device cpu and cuda, --batch-tokens 1 and 64" in message
     parts = query_bank(out, "select shard, device, batch_tokens from run_part order by shard")
     assert parts == [("1/3", "cpu", 1), ("2/3", "cpu", 1), ("3/3", "cuda", 64)]
 
@@ -134,8 +134,8 @@ def test_nothing_is_there_twice(shards: Any, out: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.duckdb"
     link.symlink_to(shards.shards[0])
     done = merge_banks(out, [shards.shards[2], *shards.shards, copy, shards.whole, link])
-    assert sum("was named twice and is read once" in each for each in done.notes) == 2
-    assert any("made at different times: the first is kept" in each for each in done.notes)
+    assert sum("was named twice and is read once" in note for note in done.notes) == 2
+    assert any("made at different times: the first is kept" in note for note in done.notes)
     for table in ("document", "word", "mention", "run", "sequence", "position", "peak"):
         count = f"select count(*) from {table}"
         assert query_bank(out, count) == query_bank(shards.whole, count), table
@@ -168,8 +168,8 @@ def test_a_run_of_other_inputs_is_refused_by_name(shards: Any, out: Path, tmp_pa
         shards.whole, tmp_path / "other.duckdb",
         "update position set pieces = ['x'] where sequence = 3 and position = 1",
     )  # fmt: skip
-    told = r"The run sample/.* of .*other\.duckdb has different inputs"
-    with pytest.raises(BankError, match=told):
+    message = r"The run sample/.* of .*other\.duckdb has different inputs"
+    with pytest.raises(BankError, match=message):
         merge_banks(out, [shards.whole, other])
     assert not out.exists()
 
@@ -204,7 +204,7 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
     assert query_bank(out, "select finished from run") == [(None,)]
     part = _changed(shards.shards[0], tmp_path / "part.duckdb", unfinished)
     done = merge_banks(tmp_path / "two.duckdb", [part, shards.shards[1]], partial=True)
-    assert any("is unfinished and was not copied" in each for each in done.notes)
+    assert any("is unfinished and was not copied" in note for note in done.notes)
     assert query_bank(tmp_path / "two.duckdb", "select options['shard'] from run") == [("2/3",)]
     assert query_bank(tmp_path / "two.duckdb", "select shard from corpus") == [("1-2/3",)]
 
@@ -250,4 +250,4 @@ def test_rows_of_no_run_are_told(shards: Any, out: Path, tmp_path: Path) -> None
         "insert into peak (sequence, layer, head, position) values (99999, 1, 1, 1)",
     )  # fmt: skip
     done = merge_banks(out, [other])
-    assert [each for each in done.notes if "1 rows of peak in" in each and "not copied" in each]
+    assert [note for note in done.notes if "1 rows of peak in" in note and "not copied" in note]

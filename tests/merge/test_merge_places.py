@@ -126,8 +126,8 @@ def test_shards_that_left_out_other_sentences_are_refused(corpus: Path, tmp_path
         add_text(
             IngestOptions((str(corpus),), bank, "none", shard=shard, strict=strict, skip_bad=strict)
         )
-    told = r"Document 2 of the corpus corpus stands at another place in .*two\.duckdb"
-    with pytest.raises(BankError, match=told):
+    message = r"Document 2 of the corpus corpus stands at another place in .*two\.duckdb"
+    with pytest.raises(BankError, match=message):
         merge_banks(tmp_path / "out.duckdb", banks)
 
 

@@ -31,8 +31,8 @@ def _bank(path: Path, *statements: str, of: int = 0) -> Path:
             for table in ("corpus", "model"):
                 connection.execute(f"update {table} set name = name || {of}, sha256 = '{of}' || id")
             connection.execute(f"update run set name = {of} || name")
-        for each in statements:
-            connection.execute(each)
+        for statement in statements:
+            connection.execute(statement)
     return path
 
 
@@ -99,14 +99,14 @@ def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
         (1, 3), (SECOND, 3), ((2 << 40) + 1, None), (FOURTH, None),
     ]  # fmt: skip
     assert any(
-        "2 rows of" in each and "they refer to nothing in the new bank" in each
-        for each in done.notes
+        "2 rows of" in note and "they refer to nothing in the new bank" in note
+        for note in done.notes
     )
     assert any(
-        "the ids in run, sequence were changed to those of the new bank" in each
-        for each in done.notes
+        "the ids in run, sequence were changed to those of the new bank" in note
+        for note in done.notes
     )
-    assert any("the numbers in x were copied unchanged" in each for each in done.notes)
+    assert any("the numbers in x were copied unchanged" in note for note in done.notes)
     with open_bank(out) as bank:
         assert bank.sql("select * from word").width == len(bank.schema("word")) > 10
 
@@ -133,8 +133,8 @@ def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
     )
     assert run_command_line(["-b", str(one), "compute", "entropy", "--run", "1", "-q"]) == 0
     done = merge_banks(tmp_path / "out.duckdb", [one])
-    assert any("were not copied: mine, twice." in each for each in done.notes), done.notes
-    assert any("Kept answers" in each for each in done.notes)
+    assert any("were not copied: mine, twice." in note for note in done.notes), done.notes
+    assert any("Kept answers" in note for note in done.notes)
 
 
 @pytest.mark.slow
@@ -171,15 +171,15 @@ def test_saved_relations(tmp_path: Path) -> None:
     out = tmp_path / "out.duckdb"
     done = merge_banks(out, [one, same, other])
     assert query_bank(out, "from saved_pair order by all") == [
-        ("mine", (each << 40) + 1, (each << 40) + 1) for each in range(4)
+        ("mine", (number << 40) + 1, (number << 40) + 1) for number in range(4)
     ]
     # The second sentence of `same` was not looked at, nor any of `other` for `mine`.
     assert query_bank(out, "select name, last_sentence from saved_relation order by 1") == [
         ("mine", FOURTH - 1), ("mine_3", 0),
     ]  # fmt: skip
     assert query_bank(out, "select count(*) from saved.mine") == [(4,)]
-    assert any("The saved relation mine of" in each for each in done.notes)
-    assert any("a relation of the trees has that name" in each for each in done.notes)
+    assert any("The saved relation mine of" in note for note in done.notes)
+    assert any("a relation of the trees has that name" in note for note in done.notes)
 
 
 @pytest.mark.slow
@@ -191,10 +191,10 @@ def test_saved_relations_of_one_name(tmp_path: Path) -> None:
         for at, request in enumerate(requests)
     ]
     merge_banks(tmp_path / "out.duckdb", banks)
-    found = "regexp_extract(request, '[A-F] -> [A-F]')"
+    result = "regexp_extract(request, '[A-F] -> [A-F]')"
     assert query_bank(
         tmp_path / "out.duckdb",
-        f"select name, {found}, min(word) from saved_relation"
+        f"select name, {result}, min(word) from saved_relation"
         " inner join saved_pair on saved_pair.relation = name group by all order by 1",
     ) == [
         ("mine", "A -> B", 1),
@@ -212,8 +212,8 @@ def test_preferred_runs_and_frequencies_of_the_first_bank(tmp_path: Path) -> Non
     done = merge_banks(tmp_path / "out.duckdb", [other, one])
     assert query_bank(tmp_path / "out.duckdb", "from preferred_run") == [(2,)]
     assert query_bank(tmp_path / "out.duckdb", "from word_frequency") == [("a", 2)]
-    assert any("prefers the run one/m, an earlier bank 7two/n" in each for each in done.notes)
-    assert any("word_frequency" in each and "were not copied" in each for each in done.notes)
+    assert any("prefers the run one/m, an earlier bank 7two/n" in note for note in done.notes)
+    assert any("word_frequency" in note and "were not copied" in note for note in done.notes)
 
 
 @pytest.mark.slow
@@ -246,8 +246,8 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
     ]  # fmt: skip
     for table in ("computation", "head_embedding", "probe"):
         assert query_bank(out, f"select count(*) from {table}") == [(0,)], table
-    assert any("(head_embedding) was not copied" in each for each in done.notes)
-    assert any("The probe 1 (attention)" in each for each in done.notes)
+    assert any("(head_embedding) was not copied" in note for note in done.notes)
+    assert any("The probe 1 (attention)" in note for note in done.notes)
 
 
 @pytest.mark.slow

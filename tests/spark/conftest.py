@@ -78,11 +78,11 @@ def on_spark(spark: SparkSession) -> Callable[..., Exported]:
     """A function that opens exports on Spark, with settings for a few rows."""
 
     def opened(*folders: Path) -> Exported:
-        found = open_export(spark, *folders)
-        found.backend = Reusing(found.backend)
+        result = open_export(spark, *folders)
+        result.backend = Reusing(result.backend)
         for name, value in SMALL.items():
-            found.session.conf.set(name, value)
-        return found
+            result.session.conf.set(name, value)
+        return result
 
     return opened
 

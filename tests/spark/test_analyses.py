@@ -30,8 +30,8 @@ ALIKE = frozenset({
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=pytest.mark.soak if each in ALIKE else pytest.mark.slow)
-     for each in analyses()],
+    [pytest.param(analysis, marks=pytest.mark.soak if analysis in ALIKE else pytest.mark.slow)
+     for analysis in analyses()],
 )  # fmt: skip
 def test_spark_gives_the_same_frame(name: str, bank: Bank, exported: Exported) -> None:
     given = {"p_below": 2} if name == "figure_5" else {}  # the weights are random
@@ -79,12 +79,12 @@ def test_values_reach_spark(bank: Bank, exported: Exported) -> None:
 def test_a_wrong_value_is_told_as_for_a_bank(
     given: dict[str, object], bank: Bank, exported: Exported
 ) -> None:
-    told = []
+    messages = []
     for opened in (bank, exported):
         with pytest.raises(AttnbankError) as caught:
             opened.query("best_head", **given)
-        told.append(str(caught.value).replace(str(opened.path), "PATH"))
-    assert told[0] == told[1]
+        messages.append(str(caught.value).replace(str(opened.path), "PATH"))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.slow
@@ -143,33 +143,33 @@ def test_java_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_stages_follow_the_scope_of_names() -> None:
     """A name that is given twice, and one that hides a table, mean what they mean in one piece."""
-    found = stages_of(
+    result = stages_of(
         "with word as (select word.id from word), one as (with word as (select 1 as id)"
         " select word.id from word) select word.id from word join one on one.id = word.id"
         " join word as other on other.id = one.id"
     )
-    assert found.tables == {"word"}
-    assert [each.reads for each in found.stages] == [2, 1, 1]
-    outer, inner, one = (each.view for each in found.stages)
-    assert f"FROM {inner} AS word" in found.stages[2].statement
-    assert f"FROM {outer} AS word" in found.last and f"JOIN {one} AS one" in found.last
+    assert result.tables == {"word"}
+    assert [stage.reads for stage in result.stages] == [2, 1, 1]
+    outer, inner, one = (stage.view for stage in result.stages)
+    assert f"FROM {inner} AS word" in result.stages[2].statement
+    assert f"FROM {outer} AS word" in result.last and f"JOIN {one} AS one" in result.last
 
 
 def test_a_repeated_expression_is_one_stage() -> None:
     """So two analyses that read a third compute it once; what differs in a value stays apart."""
     one = "(with c as (select word.id from word where word.id > {0}) select c.id from c)"
-    found = stages_of(
+    result = stages_of(
         f"select a.id from {one.format(1)} as a join {one.format(1)} as b on a.id = b.id"
         f" join {one.format(2)} as c on a.id = c.id"
     )
-    assert [each.reads for each in found.stages] == [2, 1]
+    assert [stage.reads for stage in result.stages] == [2, 1]
 
 
 def test_what_reads_itself_is_one_stage() -> None:
-    found = stages_of(
+    result = stages_of(
         "with recursive base as (select word.id from word), climb as (select base.id from base"
         " union all select climb.id + 1 from climb where climb.id < 9) select climb.id from climb"
     )
-    base, climb = found.stages
+    base, climb = result.stages
     assert climb.statement.startswith("WITH RECURSIVE climb AS (") and base.reads == 1
-    assert f"FROM {base.view} AS base" in climb.statement and climb.view in found.last
+    assert f"FROM {base.view} AS base" in climb.statement and climb.view in result.last

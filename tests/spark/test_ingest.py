@@ -90,10 +90,10 @@ def _check_same(
     local = ingest(options)
     if report is not None:
         assert replace(report, state=local.state) == local
-    found, expected = _rows(bank.with_name("imported.duckdb")), _rows(options.bank)
-    assert found.keys() == expected.keys() and len(expected["attention"]) > 1000
+    result, expected = _rows(bank.with_name("imported.duckdb")), _rows(options.bank)
+    assert result.keys() == expected.keys() and len(expected["attention"]) > 1000
     for table, rows in expected.items():
-        assert found[table] == rows, table
+        assert result[table] == rows, table
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_parts_make_the_export_of_a_local_ingest(options_for: Options, tmp_path:
         ingest_to_export(options, folder, engine)
     assert not folder.exists()
     report = ingest_to_export(options, folder, engine)
-    assert report.state == "resumed" and [each.name for each in tmp_path.iterdir()] == ["filled"]
+    assert report.state == "resumed" and [path.name for path in tmp_path.iterdir()] == ["filled"]
     first, second = engines
     assert second.parts[0].first == first.parts[3].first > 1
     assert len(second.parts) > 3
@@ -140,11 +140,11 @@ def test_a_part_is_written_once(options_for: Options, tmp_path: Path) -> None:
     ingest_to_export(options, tmp_path / "filled", Twice)
     (work, part) = given[0]
     first = write_part(tmp_path / "again", work, part)
-    files = [tmp_path / "again" / each.path for each in first.files.values()]
-    stamps = [each.stat().st_mtime_ns for each in files]
+    files = [tmp_path / "again" / file.path for file in first.files.values()]
+    stamps = [file.stat().st_mtime_ns for file in files]
     assert write_part(tmp_path / "again", work, part).files == first.files
-    assert [each.stat().st_mtime_ns for each in files] == stamps
-    assert {each.name for each in (tmp_path / "again").rglob("*") if each.is_file()} == {
+    assert [file.stat().st_mtime_ns for file in files] == stamps
+    assert {path.name for path in (tmp_path / "again").rglob("*") if path.is_file()} == {
         "part-00000001.parquet"
     }
     other = Work(work.options, work.facts, work.model.__class__(**{
@@ -159,8 +159,8 @@ def test_a_list_of_parts_says_what_was_committed() -> None:
         WrittenPart(first, last, {}, ()).to_line().rstrip("\n")
         for first, last in ((1, 4), (5, 9), (5, 9), (10, 12))
     ]
-    found = [line for line, _ in parse_part_list([*lines, '{"first": 1'], 9)]
-    assert found == [lines[0], lines[2]]
+    result = [line for line, _ in parse_part_list([*lines, '{"first": 1'], 9)]
+    assert result == [lines[0], lines[2]]
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_spark_fills_what_a_local_ingest_fills(
         export(bank, exported)
         mine, theirs = (it.query("special_tokens", run=1) for it in (bank, on_spark(folder)))
         assert_frame_equal(theirs, mine, rel_tol=1e-9)
-    assert {each.name for each in folder.iterdir()} == {each.name for each in exported.iterdir()}
+    assert {path.name for path in folder.iterdir()} == {path.name for path in exported.iterdir()}
 
 
 @pytest.mark.slow
@@ -227,9 +227,9 @@ def _check_whole_or_refused(folder: Path, bank: Path, options: IngestOptions) ->
     except (BankError, CallError):
         return
     ingest(options)
-    found, expected = _rows(bank), _rows(options.bank)
+    result, expected = _rows(bank), _rows(options.bank)
     bank.unlink()
-    assert found == expected
+    assert result == expected
 
 
 HERE = """

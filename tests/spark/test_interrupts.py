@@ -42,11 +42,13 @@ def _interrupted(
         assert running.poll() is None, running.communicate()[0]
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    told, _ = running.communicate(timeout=60)  # much more than it takes, for machines that are busy
+    message, _ = running.communicate(
+        timeout=60
+    )  # much more than it takes, for machines that are busy
     assert running.returncode == 1
     _, left = psutil.wait_procs(children, timeout=30)
     assert not left
-    return told
+    return message
 
 
 def test_while_the_jvm_starts(folder: Path, tmp_path: Path) -> None:
@@ -61,9 +63,9 @@ def test_parts_that_are_whole_are_kept(
     args = ["ingest", str(sample), "--model", str(tiny_model("bert")), "--batch-tokens", "64"]
     args += ["--engine", "spark", "--master", "local[1]", "--to", "filled"]
     parts = tmp_path / ".filled.ingest" / "parts.jsonl"
-    told = _interrupted(args, tmp_path, lambda _: parts.exists() and parts.stat().st_size > 0)
-    assert "Traceback" not in told
-    last = told.splitlines()[-1]
+    message = _interrupted(args, tmp_path, lambda _: parts.exists() and parts.stat().st_size > 0)
+    assert "Traceback" not in message
+    last = message.splitlines()[-1]
     assert (
         last.startswith("Error: Interrupted; ")
         and "are kept. Run the same command to resume." in last

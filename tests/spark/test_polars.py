@@ -85,14 +85,14 @@ def test_polars_sums_special_tokens(export_: Parquet, bank: Path) -> None:
         .collect()
     )
     inputs = size.select(pl.len()).collect().item()
-    found = (
+    result = (
         per_input.group_by("layer", "head", "role")
         .agg(mean=(pl.col("total") / pl.col("n")).sum() / inputs)
         .pivot("role", index=["layer", "head"], values="mean")
         .sort("layer", "head")
         .select("layer", "head", "cls", "sep", "punctuation", "other")
     )
-    assert_frame_equal(found, wanted.select(found.columns), rel_tol=1e-12)
+    assert_frame_equal(result, wanted.select(result.columns), rel_tol=1e-12)
 
 
 def test_polars_finds_antecedents(export_: Parquet, bank: Path, sample: Path) -> None:
@@ -119,7 +119,7 @@ def test_polars_finds_antecedents(export_: Parquet, bank: Path, sample: Path) ->
                 for kind in ("all", each.mention.kind):
                     counted.setdefault(kind, []).append(at in wanted)
     head = min(right, key=lambda each: (-sum(right[each]["all"]), each))
-    found = _of_bank(bank, "table_2").row(-1, named=True)
-    assert found["run"] == run and found["model"] == f"Head {head[0]}-{head[1]}"
+    result = _of_bank(bank, "table_2").row(-1, named=True)
+    assert result["run"] == run and result["model"] == f"Head {head[0]}-{head[1]}"
     for kind, hits in right[head].items():
-        assert abs(found[kind] - 100 * sum(hits) / len(hits)) <= 0.5 + 1e-9, kind
+        assert abs(result[kind] - 100 * sum(hits) / len(hits)) <= 0.5 + 1e-9, kind

@@ -101,7 +101,7 @@ def test_a_concordance_has_the_same_words(bank: Bank, exported: Exported) -> Non
 
 @pytest.mark.slow
 def test_what_nothing_has_is_told_alike(bank: Bank, exported: Exported) -> None:
-    told = []
+    messages = []
     for each in (bank, exported):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -110,33 +110,33 @@ def test_what_nothing_has_is_told_alike(bank: Bank, exported: Exported) -> None:
                 " without { X ~ Y; meta.gnre = a }"
             )
             assert not each.find(request).height
-        told.append([str(one.message) for one in caught])
-    assert told[0] == told[1] and len(told[0]) >= 4
+        messages.append([str(one.message) for one in caught])
+    assert messages[0] == messages[1] and len(messages[0]) >= 4
 
 
 @pytest.mark.slow
 def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Path) -> None:
-    asked = [["query", "gold_dependency", "-f", "table"], ["find", OBJECTS, "--limit", "5"]]
-    asked.append(["count", OBJECTS, "--by", "O.upos"])
-    told = []
+    request = [["query", "gold_dependency", "-f", "table"], ["find", OBJECTS, "--limit", "5"]]
+    request.append(["count", OBJECTS, "--by", "O.upos"])
+    messages = []
     for more in (["-b", str(full_bank)], ["--engine", "spark", "--data", str(folder)]):
         # One process for all, since what takes long is to start the JVM.
         text = (
             "from attnbank.cli.app import run_command_line as run\n"
-            f"for each in {asked}: assert run(each + {more}) == 0"
+            f"for each in {request}: assert run(each + {more}) == 0"
         )
         command = [sys.executable, "-c", text]
-        told.append(
+        messages.append(
             subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         )
-    assert told[0].stdout == told[1].stdout and told[0].stdout.startswith("Run: ")
-    assert told[0].stderr == told[1].stderr
+    assert messages[0].stdout == messages[1].stdout and messages[0].stdout.startswith("Run: ")
+    assert messages[0].stderr == messages[1].stderr
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("command", ["find", "count", "score"])
 def test_options_that_do_not_fit(command: str, cli: Cli) -> None:
-    asked = [command, OBJECTS, *(["--from", "O", "--to", "V"] if command == "score" else [])]
+    request = [command, OBJECTS, *(["--from", "O", "--to", "V"] if command == "score" else [])]
     for more, fact in (
         (["--engine", "spark"], "--engine spark needs --data DIR."),
         (["--data", "a"], "--data needs --engine spark."),
@@ -145,4 +145,4 @@ def test_options_that_do_not_fit(command: str, cli: Cli) -> None:
             "--timeout cannot be combined with --engine spark.",
         ),
     ):
-        assert fact in cli(*asked, *more, status=2).err
+        assert fact in cli(*request, *more, status=2).err

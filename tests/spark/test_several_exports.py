@@ -97,7 +97,7 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
     )
     rows = shards.backend.connection.execute(select).fetchall()
     names = [row[0] for row in rows]
-    assert len(rows) == 3 and not any("shard" in each for each in names)
+    assert len(rows) == 3 and not any("shard" in name for name in names)
     assert shards.backend.connection.execute("select count(*) from model").fetchall() == [
         (1,)
     ]  # whatever its folder is
@@ -110,8 +110,8 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
         with open_bank(folder.with_suffix(".duckdb")) as bank:
             parts += bank.connection.execute(losses).fetchall()
     ((_, _, _, loss, tokens),) = shards.backend.connection.execute(losses).fetchall()
-    assert tokens == sum(each[4] for each in parts) > 0
-    assert loss == pytest.approx(sum(each[3] * each[4] for each in parts) / tokens, rel=1e-12)
+    assert tokens == sum(part[4] for part in parts) > 0
+    assert loss == pytest.approx(sum(part[3] * part[4] for part in parts) / tokens, rel=1e-12)
 
 
 @pytest.mark.soak
@@ -120,11 +120,11 @@ def test_the_same_export_twice_counts_once(
 ) -> None:
     twice = on_spark(folders[0], folders[0])
     assert_frame_equal(twice.query("gold_dependency"), whole.query("gold_dependency"))
-    for missing, told in (
+    for missing, error in (
         (folders[1:3], "The shard 3/3 of the corpus sample is in none of the exports"),
         (folders[0:2], "overlap: all of it, 1/3"),
     ):
-        with pytest.raises(CallError, match=told):
+        with pytest.raises(CallError, match=error):
             on_spark(*missing)
 
 
@@ -141,7 +141,7 @@ def test_enhanced_dependencies_of_shards(
         ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), shard=shard))
         with open_bank(bank) as opened:
             export(opened, tmp_path / str(number))
-    found = (
+    result = (
         on_spark(tmp_path / "2", tmp_path / "1")
         .backend.connection.execute(
             "select document.name, dependent_index, head_index, relation from enhanced_dependency"
@@ -152,4 +152,4 @@ def test_enhanced_dependencies_of_shards(
         .fetchall()
     )
     edges = [[(1, 0, "root"), (2, 1, "dep"), (2, 1, f"x:{at}")] for at in range(3)]
-    assert found == [(f"d{at}", *edge) for at in range(3) for edge in edges[at]]
+    assert result == [(f"d{at}", *edge) for at in range(3) for edge in edges[at]]

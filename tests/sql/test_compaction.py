@@ -30,10 +30,10 @@ from attnbank.sql.bank.opening import open_to_write
 
 def _blocks(path: Path) -> tuple[int, int]:
     """All blocks of a file, and the free ones, as DuckDB counts them."""
-    found: tuple[int, int] = query_bank(
+    rows: tuple[int, int] = query_bank(
         path, "select total_blocks, free_blocks from pragma_database_size()"
     )[0]
-    return found
+    return rows
 
 
 LEFT_BY_CLOSING = 12
@@ -208,15 +208,15 @@ def test_a_disk_without_room_for_the_copy_is_told(big: Path, tmp_path: Path) -> 
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             checkpoint_and_compact(connection, bank, has_deleted=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    assert [each.category for each in told] == [UnusedSpaceWarning]
-    assert f"of {bank} are unused" in str(told[0].message)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["bank.duckdb"]
+    assert [warning.category for warning in warned] == [UnusedSpaceWarning]
+    assert f"of {bank} are unused" in str(warned[0].message)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bank.duckdb"]
     assert query_bank(bank, "select count(*) from attention where sequence % 3 = 0")[0] == (0,)
 
 

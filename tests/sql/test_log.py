@@ -95,9 +95,9 @@ def test_the_log_of_another_bank_is_refused(
     (tmp_path / "other.duckdb").write_bytes(_with_another_identifier(other, tmp_path))
     Path(f"{other}.wal").write_bytes(interrupted[1])
     for args in (["info"], ["upgrade"], ["delete", "1"], ["compute", "head_distance"]):
-        told = cli("-b", other, *args, status=1).err
-        assert "log beside the bank" in told and f"mv {other}.wal" in told, told
-        assert len(told.splitlines()) == 2
+        error = cli("-b", other, *args, status=1).err
+        assert "log beside the bank" in error and f"mv {other}.wal" in error, error
+        assert len(error.splitlines()) == 2
 
 
 def _with_another_identifier(path: Path, folder: Path) -> bytes:
@@ -119,7 +119,7 @@ def test_any_damaged_byte_is_told(
         damaged = bytearray(log)
         damaged[at] ^= 0x55
         Path(f"{bank}.wal").write_bytes(damaged)
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
                 forms = _forms(open_to_read(bank) if reads else open_to_write(bank, "test"))
@@ -127,7 +127,7 @@ def test_any_damaged_byte_is_told(
                 assert "log" in error.fact, at
                 continue
         if forms != ["one", "two"]:
-            assert [each.category for each in told] == [UnreadLogWarning], at
+            assert [warning.category for warning in warned] == [UnreadLogWarning], at
 
 
 @pytest.mark.slow
@@ -139,12 +139,12 @@ def test_a_log_that_ends_early_is_told(
     for length in range(1, len(log), 37):
         bank.write_bytes(content)
         Path(f"{bank}.wal").write_bytes(log[:length])
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             forms = _forms(open_to_read(bank) if reads else open_to_write(bank, "test"))
         assert forms in ([], ["one"]), length
-        if not told:  # it ends where a transaction does
+        if not warned:  # it ends where a transaction does
             assert forms == ["one"], length
         else:
-            assert [each.category for each in told] == [UnreadLogWarning]
-            assert f"DuckDB ignored the log {bank}.wal, or the end" in str(told[0].message)
+            assert [warning.category for warning in warned] == [UnreadLogWarning]
+            assert f"DuckDB ignored the log {bank}.wal, or the end" in str(warned[0].message)

@@ -71,8 +71,8 @@ def test_every_command_says_the_same_of_an_unknown_run(
     cli: Cli,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    told = cli("-b", bank, *command, status=2).err
-    assert told == f"Error: There is no run new/bert in {bank}.\n{NAMES}\n"
+    error = cli("-b", bank, *command, status=2).err
+    assert error == f"Error: There is no run new/bert in {bank}.\n{NAMES}\n"
 
 
 CALLS: dict[str, Callable[[Path, Bank], object]] = {
@@ -92,9 +92,12 @@ OF_CORPORA: dict[str, Callable[[Path, Bank], object]] = {
 def test_calls_say_the_same_of_an_unknown_run(
     bank: Path, call: Callable[[Path, Bank], object]
 ) -> None:
-    with open_bank(bank) as opened, pytest.raises(CallError) as told:
+    with open_bank(bank) as opened, pytest.raises(CallError) as caught:
         call(bank, opened)
-    assert (told.value.fact, told.value.remedy) == (f"There is no run new/bert in {bank}.", NAMES)
+    assert (caught.value.fact, caught.value.remedy) == (
+        f"There is no run new/bert in {bank}.",
+        NAMES,
+    )
 
 
 @pytest.mark.parametrize("call", OF_CORPORA.values(), ids=OF_CORPORA)
@@ -102,23 +105,26 @@ def test_calls_say_the_same_of_an_unknown_corpus(
     bank: Path, call: Callable[[Path, Bank], object]
 ) -> None:
     bank.with_name("words.csv").write_text("sent_id,index,rt\ns1,1,300\n")
-    with open_bank(bank) as opened, pytest.raises(CallError) as told:
+    with open_bank(bank) as opened, pytest.raises(CallError) as caught:
         call(bank, opened)
-    assert (told.value.fact, told.value.remedy) == (f"There is no corpus new in {bank}.", CORPORA)
+    assert (caught.value.fact, caught.value.remedy) == (
+        f"There is no corpus new in {bank}.",
+        CORPORA,
+    )
 
 
 def test_what_else_a_bank_may_lack(bank: Path) -> None:
-    with pytest.raises(CallError) as told:
+    with pytest.raises(CallError) as caught:
         delete(bank, models=["berd"])
-    assert told.value.fact == f"There is no model berd in {bank}."
-    assert told.value.remedy == "Did you mean bert? It has: bert, bart."
-    with pytest.raises(CallError) as told:
+    assert caught.value.fact == f"There is no model berd in {bank}."
+    assert caught.value.remedy == "Did you mean bert? It has: bert, bart."
+    with pytest.raises(CallError) as caught:
         forget(bank, "agents")
-    assert str(told.value) == f"There is no saved relation agents in {bank}.\nIt has none."
-    with pytest.raises(CallError) as told, add_run(bank, "new", "mine", layers=1, heads=1):
+    assert str(caught.value) == f"There is no saved relation agents in {bank}.\nIt has none."
+    with pytest.raises(CallError) as caught, add_run(bank, "new", "mine", layers=1, heads=1):
         pass
-    assert told.value.fact == f"There is no corpus new in {bank}."
-    assert told.value.remedy.startswith(f"{CORPORA} Write its text first: attnbank ingest ")
+    assert caught.value.fact == f"There is no corpus new in {bank}."
+    assert caught.value.remedy.startswith(f"{CORPORA} Write its text first: attnbank ingest ")
 
 
 def test_a_name_comes_before_an_id(tmp_path: Path) -> None:
@@ -151,6 +157,6 @@ def test_a_run_whose_name_is_an_id_is_not_replaced_by_that_run(tmp_path: Path) -
 
 def test_a_published_page_says_the_same(bank: Path) -> None:
     runs = [{"id": 1, "name": "news/bert"}, {"id": 2, "name": "blogs/bert"}]
-    asked = {"bank": "bank", "request": ATTENDS, "run": "new/bert", "runs": runs}
-    error = json.loads(compiled(json.dumps(asked)))["error"]
+    options = {"bank": "bank", "request": ATTENDS, "run": "new/bert", "runs": runs}
+    error = json.loads(compiled(json.dumps(options)))["error"]
     assert error == {"fact": "There is no run new/bert in bank.", "remedy": NAMES}

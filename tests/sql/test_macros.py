@@ -26,10 +26,10 @@ every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each
 def shell() -> str:
     """The duckdb program that people have, of the 1.5 line."""
     beside = Path(sys.executable).parent / "duckdb"
-    found = str(beside) if beside.exists() else shutil.which("duckdb")
-    if found is None:
+    result = str(beside) if beside.exists() else shutil.which("duckdb")
+    if result is None:
         pytest.skip("the DuckDB shell (pip install duckdb-cli) is not installed")
-    return found
+    return result
 
 
 def in_shell(shell: str, bank: Path, statement: str) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ def of_shell(full_bank: Path, shell: str) -> dict[str, list[dict[str, Any]]]:
     """What each analysis gives in the shell."""
     known = analyses().values()
     rows = all_in_shell(shell, full_bank, [everything_of(each) for each in known])
-    return {each.name: found for each, found in zip(known, rows, strict=True)}
+    return {each.name: result for each, result in zip(known, rows, strict=True)}
 
 
 @pytest.fixture(scope="module")

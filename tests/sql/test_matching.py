@@ -50,18 +50,18 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
 
 def _shard(text: str) -> dict[str, list[dict[str, Any]]]:
     """What an export of some shards holds, as a merge of them writes it."""
-    found = _catalog(1, 2)
-    found["corpus"][0]["shard"] = found["run"][0]["options"]["shard"] = text
-    found["run"][0]["name"] = f"news/bert/shard{text.replace('/', 'of')}"
-    return found
+    result = _catalog(1, 2)
+    result["corpus"][0]["shard"] = result["run"][0]["options"]["shard"] = text
+    result["run"][0]["name"] = f"news/bert/shard{text.replace('/', 'of')}"
+    return result
 
 
 def _named(number: int, model: str, **changed: Any) -> dict[str, list[dict[str, Any]]]:
     """A shard of two, of a model in a folder of that name."""
-    found = _catalog(number, 2, **changed)
-    found["model"][0]["name"] = model
-    found["run"][0]["name"] = f"news/{model}/shard{number}of2"
-    return found
+    result = _catalog(number, 2, **changed)
+    result["model"][0]["name"] = model
+    result["run"][0]["name"] = f"news/{model}/shard{number}of2"
+    return result
 
 
 def _match(
@@ -77,11 +77,11 @@ def _rows(found: Matched, table: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("to_read", [True, False])
 def test_a_model_in_another_folder_is_the_same(to_read: bool) -> None:
-    found = _match(_named(1, "./mA"), _named(2, "./mB"), to_read=to_read)
-    (model,), (run,) = _rows(found, "model"), _rows(found, "run")
+    result = _match(_named(1, "./mA"), _named(2, "./mB"), to_read=to_read)
+    (model,), (run,) = _rows(result, "model"), _rows(result, "run")
     assert (model["name"], run["name"], run["options"]) == ("./mA", "news/./mA", {"model": "bert"})
-    assert found.runs[0].places == [(0, 1), (1, 1)]
-    assert found.notes == ["The model ./mB of export2 is ./mA: the same weights and tokenizer."]
+    assert result.runs[0].places == [(0, 1), (1, 1)]
+    assert result.notes == ["The model ./mB of export2 is ./mA: the same weights and tokenizer."]
     other = _named(2, "./mB", tokenizer_sha256="d")  # the name is the same, and the model is not
     with pytest.raises(CallError, match=r"lacks the shard 2/2: export2 has 2/2 with another model"):
         _match(_named(1, "./mA"), other, to_read=to_read)
@@ -99,10 +99,10 @@ def test_a_corpus_of_another_name_is_the_same(to_read: bool) -> None:
     other = _catalog(2, 2)
     other["corpus"][0]["name"] = "copy"
     other["run"][0]["name"] = "copy/bert/shard2of2"
-    found = _match(_catalog(1, 2), other, to_read=to_read)
-    (corpus,), (run,) = _rows(found, "corpus"), _rows(found, "run")
+    result = _match(_catalog(1, 2), other, to_read=to_read)
+    (corpus,), (run,) = _rows(result, "corpus"), _rows(result, "run")
     assert (corpus["name"], corpus["shard"], run["name"]) == ("news", None, "news/bert")
-    assert found.notes == ["The corpus copy of export2 is news: the same content and annotation."]
+    assert result.notes == ["The corpus copy of export2 is news: the same content and annotation."]
 
 
 def test_what_an_ingest_tells_apart_a_merge_does_too() -> None:
@@ -121,13 +121,13 @@ def test_what_an_ingest_tells_apart_a_merge_does_too() -> None:
         assert len(_match(_catalog(1, 1), other).runs) == 2, name
     # Names, and what a tokenizer's digest knows, decide in a bank only; the digest of the weights
     # knows how many heads share their keys.
-    for each in fields(facts):
-        if each.name not in (
+    for field in fields(facts):
+        if field.name not in (
             "name", "revision", "tokenizer", "kv_heads", "series", "tokens_seen"
         ):  # fmt: skip
             other = _catalog(1, 1)
-            other["model"][0][each.name] = "another"
-            assert len(_match(_catalog(1, 1), other).models) == 2, each.name
+            other["model"][0][field.name] = "another"
+            assert len(_match(_catalog(1, 1), other).models) == 2, field.name
 
 
 def test_two_rows_of_one_source_stay_two() -> None:
@@ -135,29 +135,29 @@ def test_two_rows_of_one_source_stay_two() -> None:
     for table, name in (("corpus", "copy"), ("model", "mB"), ("run", "copy/mB")):
         twice[table].append(twice[table][0] | {"id": 2, "name": name})
     twice["run"][1] |= {"corpus": 2, "model": 2}
-    found = _match(twice, twice)
-    assert [each["name"] for each in _rows(found, "corpus")] == ["news", "copy"]
-    assert [each["name"] for each in _rows(found, "model")] == ["bert", "mB"]
-    assert [each["name"] for each in _rows(found, "run")] == ["news/bert", "copy/mB"]
-    assert found.ids("run", 1) == {1: 1, 2: 2} == found.whole_runs(1) and not found.notes
+    result = _match(twice, twice)
+    assert [row["name"] for row in _rows(result, "corpus")] == ["news", "copy"]
+    assert [row["name"] for row in _rows(result, "model")] == ["bert", "mB"]
+    assert [row["name"] for row in _rows(result, "run")] == ["news/bert", "copy/mB"]
+    assert result.ids("run", 1) == {1: 1, 2: 2} == result.whole_runs(1) and not result.notes
 
 
 def test_shards_that_were_merged_before_and_the_others_become_the_run() -> None:
-    found = _match(_shard("3/5"), _shard("1-2+5/5"), _shard("4/5"))
-    assert [each["name"] for each in _rows(found, "run")] == ["news/bert"]
-    assert _rows(found, "corpus")[0]["shard"] is None
-    assert [found.first_corpora(each) for each in range(3)] == [{1: 1}] * 3
-    assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
+    result = _match(_shard("3/5"), _shard("1-2+5/5"), _shard("4/5"))
+    assert [row["name"] for row in _rows(result, "run")] == ["news/bert"]
+    assert _rows(result, "corpus")[0]["shard"] is None
+    assert [result.first_corpora(number) for number in range(3)] == [{1: 1}] * 3
+    assert [number for number, _ in result.runs[0].places] == [1, 0, 2]
 
 
 def test_shards_become_the_run() -> None:
-    found = _match(_catalog(2, 3), _catalog(1, 3), _catalog(3, 3))
-    ((corpus,), (model,), (run,)) = (_rows(found, each) for each in ("corpus", "model", "run"))
+    result = _match(_catalog(2, 3), _catalog(1, 3), _catalog(3, 3))
+    ((corpus,), (model,), (run,)) = (_rows(result, each) for each in ("corpus", "model", "run"))
     assert (corpus["shard"], corpus["path"], model["id"]) == (None, "/2/news", 1)
     assert run["name"] == "news/bert" and run["options"] == {"model": "bert"}
     assert (run["started"], run["finished"]) == (datetime(2026, 1, 1), datetime(2026, 2, 3))
-    assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
-    assert [found.whole_runs(each) for each in range(3)] == [{}] * 3
+    assert [number for number, _ in result.runs[0].places] == [1, 0, 2]
+    assert [result.whole_runs(number) for number in range(3)] == [{}] * 3
     halves = (_catalog(1, 2), _catalog(2, 2, finished=None))
     assert _rows(_match(*halves), "run")[0]["finished"] is None
     with pytest.raises(CallError, match="in export2 it is unfinished"):
@@ -168,19 +168,19 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
     second = _catalog(1, 3)
     second["model"][0] |= {"sha256": "d", "name": "gpt", "random_seed": 1}
     second["run"][0]["name"] = "news/gpt/shard1of3"
-    found = _match(_catalog(1, 3), second)
-    assert _rows(found, "corpus")[0]["shard"] == "1/3"
-    assert (found.first_corpora(0), found.first_corpora(1)) == ({1: 1}, {})
-    rows = _rows(found, "run")
-    assert [each["name"] for each in rows] == ["news/bert/shard1of3", "news/gpt/shard1of3"]
-    assert [each["model"] for each in rows] == [1, 2]
-    assert (found.whole_runs(0), found.whole_runs(1)) == ({1: 1}, {1: 2})
+    result = _match(_catalog(1, 3), second)
+    assert _rows(result, "corpus")[0]["shard"] == "1/3"
+    assert (result.first_corpora(0), result.first_corpora(1)) == ({1: 1}, {})
+    rows = _rows(result, "run")
+    assert [row["name"] for row in rows] == ["news/bert/shard1of3", "news/gpt/shard1of3"]
+    assert [row["model"] for row in rows] == [1, 2]
+    assert (result.whole_runs(0), result.whole_runs(1)) == ({1: 1}, {1: 2})
     with pytest.raises(CallError, match="The shards 2-3/3 of the corpus news are in none of the b"):
         _match(_catalog(1, 3), second, to_read=False)
 
 
 @pytest.mark.parametrize(
-    ("exports", "told"),
+    ("exports", "message"),
     [
         (
             [_catalog(1, 3), _catalog(3, 3)],
@@ -219,8 +219,8 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
     ],
 )
 def test_what_cannot_be_one_is_told(
-    exports: list[dict[str, list[dict[str, Any]]]], told: str
+    exports: list[dict[str, list[dict[str, Any]]]], message: str
 ) -> None:
     with pytest.raises(AttnbankError) as caught:
         _match(*exports)
-    assert told in str(caught.value) and str(caught.value).count("\n") == 1
+    assert message in str(caught.value) and str(caught.value).count("\n") == 1

@@ -42,6 +42,6 @@ def test_a_long_list_is_cut_short() -> None:
     ],
 )
 def test_the_command_line_suggests(args: list[str], message: str, cli: Cli) -> None:
-    told = cli(*args, status=2)
-    assert message in told.err
-    assert len(told.err.splitlines()) <= 2 and not told.out
+    printed = cli(*args, status=2)
+    assert message in printed.err
+    assert len(printed.err.splitlines()) <= 2 and not printed.out

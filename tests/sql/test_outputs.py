@@ -49,14 +49,14 @@ def test_what_is_no_file_is_refused_before_any_work(tmp_path: Path, what: str) -
     bank, place = tmp_path / "b.duckdb", tmp_path / "out.csv"
     bank.write_bytes(b"bank")
     Path(f"{bank}.wal").write_bytes(b"log")
-    make, told = REFUSED[what]
+    make, message = REFUSED[what]
     make(place)
-    before = {each: each.lstat() for each in tmp_path.iterdir()}
-    with pytest.raises(CallError, match=told):
+    before = {path: path.lstat() for path in tmp_path.iterdir()}
+    with pytest.raises(CallError, match=message):
         check_output(place, bank)
-    with pytest.raises(CallError, match=told), output_file(place, bank) as file:
+    with pytest.raises(CallError, match=message), output_file(place, bank) as file:
         file.write(b"never")
-    assert {each: each.lstat() for each in tmp_path.iterdir()} == before
+    assert {path: path.lstat() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["missing/x.csv", "file/x.csv", "new/", "..", "x" * 300])
@@ -64,7 +64,7 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(CallError):
         check_output(f"{tmp_path}/{name}")
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_bank_that_is_still_to_be_made_is_no_output(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_long_name_has_a_part_too(tmp_path: Path) -> None:
     with output_file(tmp_path / ("x" * 255)) as file:
         file.write(b"new")
-    assert [each.name for each in tmp_path.iterdir()] == ["x" * 255]
+    assert [path.name for path in tmp_path.iterdir()] == ["x" * 255]
 
 
 def test_an_error_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
@@ -146,11 +146,11 @@ def test_the_part_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_pa
     mine = tmp_path / ".x.csv.mine.part"
     mine.write_text("mine")
     assert _child(place, "kill").wait() == -signal.SIGKILL
-    (left,) = (each for each in tmp_path.iterdir() if each not in (place, mine))
+    (left,) = (path for path in tmp_path.iterdir() if path not in (place, mine))
     assert place.read_text() == "old" and (left / "x.csv").read_bytes() == b"new"
     living = _child(place, "live")
     assert living.stdout is not None and living.stdout.readline() == b"written\n"
-    (held,) = (each for each in tmp_path.iterdir() if each not in (place, mine, left))
+    (held,) = (path for path in tmp_path.iterdir() if path not in (place, mine, left))
     with output_file(place) as file:
         file.write(b"newer")
     assert sorted(tmp_path.iterdir()) == sorted([place, mine, held])

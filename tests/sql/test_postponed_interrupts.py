@@ -82,11 +82,11 @@ def test_nothing_is_raised_where_nobody_waits_for_the_end() -> None:
 
 
 def test_other_threads_and_ignored_interrupts_are_left_alone() -> None:
-    found = []
+    results = []
 
     def elsewhere() -> None:
         with postponed():
-            found.append(signal.getsignal(signal.SIGINT))
+            results.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=elsewhere)
     thread.start()
@@ -94,8 +94,8 @@ def test_other_threads_and_ignored_interrupts_are_left_alone() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with postponed():
         _interrupt()
-        found.append(signal.getsignal(signal.SIGINT))
-    assert found == [signal.default_int_handler, signal.SIG_IGN]
+        results.append(signal.getsignal(signal.SIGINT))
+    assert results == [signal.default_int_handler, signal.SIG_IGN]
 
 
 # Every word about how far it is interrupts, so that interrupts come while threads start, work,

@@ -44,17 +44,17 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
 
 
 def test_a_header_is_read() -> None:
-    found = parse("words", "surface", HEADER + BODY)
-    assert (found.title, found.paper, found.grain) == (
+    result = parse("words", "surface", HEADER + BODY)
+    assert (result.title, result.paper, result.grain) == (
         "How many words there are",
         "nowhere",
         "one row",
     )
-    assert found.run == RunChoice(unit="word", contexts=("document", "sentence"))
-    assert found.formulas == ("n = |W|, where W are the words", "share = n / n")
+    assert result.run == RunChoice(unit="word", contexts=("document", "sentence"))
+    assert result.formulas == ("n = |W|, where W are the words", "share = n / n")
     assert parse("words", "surface", HEADER.replace("-- formula", "-- note") + BODY).formulas == ()
-    assert found.notes == ("words are counted, and nothing else",)
-    least, names, run = found.parameters
+    assert result.notes == ("words are counted, and nothing else",)
+    least, names, run = result.parameters
     assert (run.name, run.type, run.default) == ("run", "varchar", "null")
     assert run.help.endswith("newest finished one of trained weights that fits")
     assert (least.name, least.type, least.default, least.help) == (
@@ -64,11 +64,11 @@ def test_a_header_is_read() -> None:
         "the least, or 0",
     )
     assert (names.type, names.default) == ("varchar[]", "['a', 'b']")
-    assert [(each.name, each.type) for each in found.columns] == [
+    assert [(column.name, column.type) for column in result.columns] == [
         ("n", "bigint"),
         ("share", "decimal(4,1)"),
     ]
-    assert found.statement == (
+    assert result.statement == (
         "with\n\nchosen_run as (\n"
         "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
         "    from chosen_run(\n"
@@ -79,7 +79,7 @@ def test_a_header_is_read() -> None:
         "select count(*) as n, 1.0 as share\n"
         "from word where cast($least as integer) > 0 and 'a' in cast($names as varchar[])"
     )
-    assert not found.is_view
+    assert not result.is_view
     assert parse("table_9", "paper", HEADER + BODY).relation == "paper.table_9"
 
 
@@ -116,20 +116,20 @@ def test_a_faulty_header_is_told(old: str, new: str, message: str) -> None:
 @every
 def test_header_and_statement_have_the_same_columns(analysis: Analysis, empty: Bank) -> None:
     described = empty.connection.query(f"describe from {analysis.relation}").fetchall()
-    found = [(row[0], row[1]) for row in described]
-    types = ", ".join(f"typeof(cast(null as {each.type}))" for each in analysis.columns)
-    (told,) = empty.connection.execute(f"select {types}").fetchall()
-    assert found == list(zip((each.name for each in analysis.columns), told, strict=True))
+    result = [(row[0], row[1]) for row in described]
+    types = ", ".join(f"typeof(cast(null as {column.type}))" for column in analysis.columns)
+    (message,) = empty.connection.execute(f"select {types}").fetchall()
+    assert result == list(zip((column.name for column in analysis.columns), message, strict=True))
 
 
 @every
 def test_macro_and_header_have_the_same_parameters(analysis: Analysis, empty: Bank) -> None:
-    found = empty.connection.execute(
+    rows = empty.connection.execute(
         "select parameters from duckdb_functions()"
         " where function_name = ? and function_type = 'table_macro'",
         [analysis.name],
     ).fetchall()
-    assert found == [([parameter.name for parameter in analysis.parameters],)]
+    assert rows == [([parameter.name for parameter in analysis.parameters],)]
 
 
 @every
@@ -144,16 +144,16 @@ def test_an_analysis_of_a_run_says_how_it_chooses_and_which_answered(analysis: A
     ]
     if analysis.run is None:
         assert "run" not in names or analysis.name == "table_3"
-        compared = [each.name for each in analysis.parameters if each.names_run]
+        compared = [parameter.name for parameter in analysis.parameters if parameter.names_run]
         if calls:  # of several runs each is asked for by its name, and told
             assert len(compared) > 1
-            assert [each.name for each in analysis.columns[-len(compared) :]] == compared
+            assert [column.name for column in analysis.columns[-len(compared) :]] == compared
         return
     given = {"requested": "$run"} | analysis.run.arguments
     wanted = ", ".join(f"{name} := {value}" for name, value in given.items())
     for each in analysis.parameters:  # the statement gives each value its type
         wanted = re.sub(rf"\${each.name}\b", f"cast(${each.name} as {each.type})", wanted)
-    assert [_normal(each.sql(dialect="duckdb")) for each in calls] == [
+    assert [_normal(call.sql(dialect="duckdb")) for call in calls] == [
         _normal(f"chosen_run({wanted})")
     ]
     assert "run" in names and analysis.columns[-1].name == "run"
@@ -197,23 +197,27 @@ NAMED = """\
     ],
 )
 def test_what_a_header_names_is_written_out(body: str, start: str) -> None:
-    found = parse("words", OWN, f"{NAMED}{body}\n")
-    assert [(each.name, each.default) for each in found.parameters] == [
+    result = parse("words", OWN, f"{NAMED}{body}\n")
+    assert [(parameter.name, parameter.default) for parameter in result.parameters] == [
         ("run", "null"),
         ("min_count", "10"),
     ]
-    assert [each.type for each in found.columns] == ["varchar", "varchar"]
-    assert found.body.startswith(start) and found.body.count("chosen_run as (") == 1
-    assert sqlglot.parse_one(found.body, dialect="duckdb").find(sqlglot.exp.With) is not None
+    assert [column.type for column in result.columns] == ["varchar", "varchar"]
+    assert result.body.startswith(start) and result.body.count("chosen_run as (") == 1
+    assert sqlglot.parse_one(result.body, dialect="duckdb").find(sqlglot.exp.With) is not None
     # What --show-sql prints is a whole file, which means the same in a folder of one's own.
-    again = parse("words", OWN, found.text)
-    assert (again.text, again.body, again.parameters) == (found.text, found.body, found.parameters)
+    again = parse("words", OWN, result.text)
+    assert (again.text, again.body, again.parameters) == (
+        result.text,
+        result.body,
+        result.parameters,
+    )
 
 
 def test_a_header_that_declares_the_run_chooses_it_itself() -> None:
     text = NAMED.replace("run, min_count", "run varchar = null: name or id")
-    found = parse("words", OWN, f"{text}select 1 from chosen_run(requested := $run)")
-    assert found.body == "select 1 from chosen_run(requested := $run)"
+    result = parse("words", OWN, f"{text}select 1 from chosen_run(requested := $run)")
+    assert result.body == "select 1 from chosen_run(requested := $run)"
 
 
 def test_an_unknown_name_in_a_header_is_told() -> None:

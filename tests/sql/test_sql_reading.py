@@ -49,8 +49,8 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
         for macro in registry.macros(parse("traps", "surface", HEADER + TRAPS), temporary=True):
             connection.execute(macro)
         for least in (0, 1):
-            found = connection.execute(f"from traps(least := {least})").fetchall()
-            assert found == [(least, "$least", "it's $most, from best_head()")]
+            rows = connection.execute(f"from traps(least := {least})").fetchall()
+            assert rows == [(least, "$least", "it's $most, from best_head()")]
 
 
 def test_a_column_may_have_the_name_of_a_parameter() -> None:
@@ -59,8 +59,10 @@ def test_a_column_may_have_the_name_of_a_parameter() -> None:
     with duckdb.connect() as connection:
         for macro in registry.macros(parse("named", "surface", HEADER + body), temporary=True):
             connection.execute(macro)
-        found = [connection.execute(f"from named(least := {least})").fetchone() for least in (1, 2)]
-    assert found == [(1,), (0,)]
+        result = [
+            connection.execute(f"from named(least := {least})").fetchone() for least in (1, 2)
+        ]
+    assert result == [(1,), (0,)]
 
 
 def test_a_parameter_in_a_comment_alone_is_not_used() -> None:
@@ -84,14 +86,14 @@ def test_calls_in_comments_and_strings_are_none() -> None:
 def test_the_tokens_say_what_the_syntax_tree_says() -> None:
     known = registry.shared() | analyses()
     for name, analysis in known.items():
-        found = set()
+        result = set()
         for table in sqlglot.parse_one(analysis.body, dialect="duckdb").find_all(exp.Table):
             call = table.this
             if isinstance(call, exp.Func):
-                found.add(call.name if isinstance(call, exp.Anonymous) else call.sql_name())
+                result.add(call.name if isinstance(call, exp.Anonymous) else call.sql_name())
             elif table.db.lower() == "paper":
-                found.add(table.name)
-        assert registry.read_by(name) == {each.lower() for each in found} & known.keys(), name
+                result.add(table.name)
+        assert registry.read_by(name) == {each.lower() for each in result} & known.keys(), name
 
 
 def test_each_analysis_is_installed_while_what_it_reads_is_a_stub() -> None:
@@ -122,7 +124,7 @@ def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
     """In a copy of the package: gold_dependency says what best_head() makes of it."""
     package = Path(str(registry.root())).resolve()
     copy = tmp_path / "attnbank" / "sql"
-    for path in [each for end in ("sql", "py", "json") for each in package.rglob(f"*.{end}")]:
+    for path in [path for end in ("sql", "py", "json") for path in package.rglob(f"*.{end}")]:
         to = copy / path.relative_to(package)
         to.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8")

@@ -101,9 +101,9 @@ def test_every_command_says_what_to_type(
 ) -> None:
     monkeypatch.chdir(old.parent)
     before = old.read_bytes()
-    given = [str(sample) if each == "CORPUS" else each for each in args]
-    told = cli("-b", old, *given, status=1).err
-    assert f"{old} has format 0" in told and f"attnbank -b {old} upgrade" in told
+    given = [str(sample) if arg == "CORPUS" else arg for arg in args]
+    error = cli("-b", old, *given, status=1).err
+    assert f"{old} has format 0" in error and f"attnbank -b {old} upgrade" in error
     assert old.read_bytes() == before
     assert not list(old.parent.glob("old.duckdb?*"))
 
@@ -124,8 +124,8 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
     }
     assert all(figures) and _figures(old) == figures
     with open_bank(old) as bank:
-        asked = bank.query("head_accuracy", run="test/tiny").sort(by=["layer"]).height
-        assert asked == len(figures[0])
+        request = bank.query("head_accuracy", run="test/tiny").sort(by=["layer"]).height
+        assert request == len(figures[0])
         assert bank.info().format == registry.FORMAT
     assert open_to_read(old).execute("select count(*) from run").fetchone() == (5,)
     assert {"run.heads", "preferred_run", "saved_relation.is_circular"} <= {*done.added}
@@ -133,8 +133,8 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_it_says_what_it_did(old: Path, cli: Cli) -> None:
-    told = cli("-b", old, "upgrade").err
-    assert f"Upgraded {old} from format 0 to {registry.FORMAT}" in told
+    error = cli("-b", old, "upgrade").err
+    assert f"Upgraded {old} from format 0 to {registry.FORMAT}" in error
     before = old.read_bytes()
     assert "is already up to date" in cli("-b", old, "upgrade").err
     assert old.read_bytes() == before
@@ -156,14 +156,14 @@ def test_a_bank_of_this_format_that_lacks_something_is_refused(
     change_bank(path, change, "update bank set analyses = 'another version'")
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
-        told = cli("-b", path, *args, status=1).err
-        assert f"does not have the tables of format {registry.FORMAT}" in told
-        assert "ingest again into a new file" in told and len(told.splitlines()) == 2
+        error = cli("-b", path, *args, status=1).err
+        assert f"does not have the tables of format {registry.FORMAT}" in error
+        assert "ingest again into a new file" in error and len(error.splitlines()) == 2
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ("update bank set format = 7",
          "{} has format 7, written by attnbank {}; this version reads format 1.\n"
@@ -178,14 +178,14 @@ def test_a_bank_of_this_format_that_lacks_something_is_refused(
     ids=["newer", "unreleased", "no migration"],
 )  # fmt: skip
 def test_a_bank_of_another_format_is_refused(
-    change: str, told: str, tmp_path: Path, cli: Cli
+    change: str, message: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "other.duckdb"
     open_to_write(path, version()).close()
     change_bank(path, change)
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
-        assert cli("-b", path, *args, status=1).err == f"Error: {told.format(path, version())}"
+        assert cli("-b", path, *args, status=1).err == f"Error: {message.format(path, version())}"
     assert path.read_bytes() == before
 
 
@@ -250,7 +250,7 @@ def test_killed_anywhere_it_is_one_or_the_other(
     assert (old_banks.rows(old, of), _schema(old)) == (rows, schema)
     assert upgrade(old).after == registry.FORMAT
     assert old_banks.rows(old, of) == rows
-    assert [each.name for each in tmp_path.iterdir()] == ["old.duckdb"]
+    assert [path.name for path in tmp_path.iterdir()] == ["old.duckdb"]
 
 
 @pytest.fixture
@@ -272,16 +272,16 @@ def test_query_answers_with_the_analyses_of_this_version(
 ) -> None:
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     usual = make_bank(tmp_path / "usual.duckdb", {"word": words})
-    asked: dict[str, dict[str, Any]] = {"best_head": {"min_count": 1}, "table_1": {"run": "1"}}
+    options: dict[str, dict[str, Any]] = {"best_head": {"min_count": 1}, "table_1": {"run": "1"}}
     with duckdb.connect(str(other_version)) as connection:  # macros that take what people give
         for name, relation in (("best_head", "best_head"), ("table_1", "paper.table_1")):
-            (parameter,) = asked[name]
+            (parameter,) = options[name]
             connection.execute(
                 f"create or replace macro {relation}({parameter} := null) as table"
                 " select 'old' as relation"
             )
     with open_bank(other_version) as bank, open_bank(usual) as new:
-        for name, given in asked.items():
+        for name, given in options.items():
             assert new.query(name).width > 1
             assert_frame_equal(bank.query(name), new.query(name))
             assert_frame_equal(bank.query(name, **given), new.query(name, **given))
@@ -301,10 +301,10 @@ def test_query_answers_with_the_analyses_of_this_version(
 def test_another_versions_analyses_never_answer_in_silence(
     args: list[str], other_version: Path, cli: Cli
 ) -> None:
-    told = cli("-b", other_version, *args, status=1)
-    assert "old" not in told.out
-    assert "contains the analyses of another version" in told.err
-    assert f"attnbank -b {other_version} upgrade" in told.err
+    printed = cli("-b", other_version, *args, status=1)
+    assert "old" not in printed.out
+    assert "contains the analyses of another version" in printed.err
+    assert f"attnbank -b {other_version} upgrade" in printed.err
     assert (
         "old" not in cli("-b", other_version, "sql", "from best_head()", "-f", "csv").out
     )  # this version's, in memory

@@ -253,12 +253,12 @@ def test_rows_that_do_not_fit(bank: Path, tmp_path: Path) -> None:
         annotate(bank, path)
     assert bank.read_bytes() == before
     row = len(good) + 1
-    for told in (
+    for error in (
         f"2 with a sentence that the bank does not have (row {row}: sent_id nowhere, index 1)",
         f"6 with a word that its sentence does not have (row {row + 1}: sent_id {name}, index 99",
         f"1 with another form than the text (row {row + 6}: ",
     ):
-        assert told in e.value.fact
+        assert error in e.value.fact
     assert e.value.remedy == "Correct them, or leave these rows out with --skip-bad."
     assert "\x1b" not in e.value.fact
     done = annotate(bank, path, skip_bad=True)
@@ -304,7 +304,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "zero.csv": ("sent_id,index,x\ns3,1,a\ns3,1,\0\n", ":3 is not text in UTF-8: it has a byte"),
     "huge.csv": (f"sent_id,index,x\ns3,1,{'x' * 3_000_000}\n", ":2 cannot be read: it has more"),
     "huge.jsonl": ('{"sent_id":"s3","index":1,"x":"' + "x" * 2**25 + '"}', "cannot be read"),
-    "wide.csv": (",".join(f"c{each}" for each in range(5000)), "has 5,000 columns"),
+    "wide.csv": (",".join(f"c{number}" for number in range(5000)), "has 5,000 columns"),
     "wider.csv": (",".join(f"c{each}" for each in range(300_000)), ":1: the names of the columns"),
     "latin.csv": ("sent_id,index,x\ns3,1,é\n".encode("latin-1"), ":2 is not text in UTF-8"),
     "utf16.csv": ("sent_id,index,x\ns3,1,a\n".encode("utf-16"), ":1 is not text in UTF-8"),
@@ -326,18 +326,18 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_files_that_are_refused(name: str, small: Path, tmp_path: Path, cli: Cli) -> None:
-    content, told = BAD_FILES[name]
+    content, message = BAD_FILES[name]
     path = _put(tmp_path, name, content)
     before = small.read_bytes()
     with pytest.raises(WordFileError) as e:
         annotate(small, path, "mine")
-    found = e.value.fact
-    assert told in found.replace(f" {path} ", " it ")
-    assert str(path) in found and "\n" not in found and len(found) < 600 and e.value.remedy
+    result = e.value.fact
+    assert message in result.replace(f" {path} ", " it ")
+    assert str(path) in result and "\n" not in result and len(result) < 600 and e.value.remedy
     err = cli("-b", small, "annotate", path, "--name", "mine", status=1).err
     assert err.startswith("Error: ") and len(err.splitlines()) == 2
     assert small.read_bytes() == before
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, small.name])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, small.name])
 
 
 @pytest.mark.slow
@@ -368,8 +368,8 @@ def test_paths_that_are_refused(small: Path, tmp_path: Path) -> None:
         "x.parquet.gz": "inferred", "a*.csv": "takes for a pattern", "a[1].csv": "for a pattern",
         "a?.csv": "for a pattern",
     }  # fmt: skip
-    for name, told in refused.items():
-        with pytest.raises(CallError, match=told):
+    for name, error in refused.items():
+        with pytest.raises(CallError, match=error):
             annotate(small, tmp_path / name, "mine")
     with pytest.raises(BankError, match="There is no bank"):
         annotate(tmp_path / "none.duckdb", tmp_path / "a1.csv")
@@ -465,14 +465,14 @@ def test_the_command(bank: Path, tmp_path: Path, cli: Cli) -> None:
     call = ["-b", str(bank), "annotate"]
     path = str(_put(tmp_path, "times.csv", _csv([*rows, rows[0], ("no", 1, "x", 1)])))
     assert "leave these rows out with --skip-bad" in cli(*call, path, status=1).err
-    told = cli(*call, path, "--skip-bad").err.splitlines()
-    assert told[:3] == [
+    error = cli(*call, path, "--skip-bad").err.splitlines()
+    assert error[:3] == [
         f"times has {len(rows) + 1:,} rows for {len(rows):,} words: rt (bigint).",
         "1 word has several rows, up to 2.",
         "Skipped: 1 row with a sentence that the bank does not have.",
     ]
-    assert told[3].startswith(f"Next: attnbank -b {bank} sql 'select word.form, times.rt from ")
-    assert cli(*shlex.split(told[3].removeprefix("Next: attnbank "))).out.splitlines()[
+    assert error[3].startswith(f"Next: attnbank -b {bank} sql 'select word.form, times.rt from ")
+    assert cli(*shlex.split(error[3].removeprefix("Next: attnbank "))).out.splitlines()[
         0
     ].split() == ["form", "rt"]
     assert "already has a table times" in cli(*call, path, "--skip-bad", status=2).err

@@ -228,8 +228,8 @@ def _asked(get: Callable[[str], str], **values: Any) -> IngestOptions:
             return tuple(made(each) for each in value)
         return get(value[1:]) if isinstance(value, str) and value[:1] == "@" else value
 
-    found = {name: made(value) for name, value in (base | values).items()}
-    return IngestOptions(**found | {"bank": Path(found["bank"])})
+    result = {name: made(value) for name, value in (base | values).items()}
+    return IngestOptions(**result | {"bank": Path(result["bank"])})
 
 
 def test_every_option_is_here() -> None:
@@ -276,13 +276,13 @@ def _check_told(options: IngestOptions, cli: Cli) -> None:
     """The names of both runs differ in more than a number at the end, and so does their `info`."""
     names = [name for (name,) in query_bank(options.bank, "select name from run order by id")]
     assert names[1] not in (names[0], f"{names[0]}-2")
-    told = [
+    message = [
         [line for line in block.splitlines()[1:] if "weights, about" not in line]
         for block in cli("-b", options.bank, "info").out.split("\n\n")
         if block.startswith("run ")
     ]
-    assert len(told) == 2
-    same = [[line for line in each if "started" not in line] for each in told]
+    assert len(message) == 2
+    same = [[line for line in each if "started" not in line] for each in message]
     assert same[0] != same[1]
 
 

@@ -78,8 +78,8 @@ def _counts(bank: Path) -> dict[str, int]:
 def _rows(bank: Path, conditions: Mapping[str, str]) -> dict[str, int]:
     """How many rows of each table meet its condition."""
     counts = (f"(select count(*) from {name} where {each})" for name, each in conditions.items())
-    (found,) = query_bank(bank, f"select {', '.join(counts)}")
-    return dict(zip(conditions, found, strict=True))
+    (result,) = query_bank(bank, f"select {', '.join(counts)}")
+    return dict(zip(conditions, result, strict=True))
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_no_id_is_given_again(
     most = {table: query_bank(bank, f"select max(id) from {table}")[0][0] for table in ENTITIES}
     entity = query_bank(bank, "select max(entity) from mention")[0][0]
     delete(bank, ["stories/tiny-bert", "1"], ["press", "stories"], ["1"])
-    assert all(query_bank(bank, f"select count(*) from {each}") == [(0,)] for each in ENTITIES)
+    assert all(query_bank(bank, f"select count(*) from {entity}") == [(0,)] for entity in ENTITIES)
     ingest(stories)
     ingest(press)
     train_probe(bank, "right_branching", None, "stories/tiny-bert", probe)
@@ -165,9 +165,9 @@ def test_a_replaced_run_inherits_nothing(
         "create table my_inputs as select 1 as sequence, 'a note' as note",
     )
     args = [str(sample / "stories.conllu"), "-m", model, "--replace"]
-    told = cli("-b", bank, "ingest", *args).err
-    assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in told
-    assert "66 rows of head_distance" in told and "1 rows of my_scores" in told
+    error = cli("-b", bank, "ingest", *args).err
+    assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in error
+    assert "66 rows of head_distance" in error and "1 rows of my_scores" in error
     assert query_bank(bank, "select id, name from run") == [(2, "stories/tiny-bert")]
     for table in ("my_scores", "my_inputs", "head_distance", "computation", "probe"):
         assert query_bank(bank, f"select count(*) from {table}") == [(0,)], table
@@ -216,13 +216,13 @@ def test_it_says_what_it_did(bank: Path, cli: Cli) -> None:
     before = bank.read_bytes()
     planned = cli("-b", bank, "delete", "train/tiny", "--dry-run").err
     assert bank.read_bytes() == before
-    told = cli("-b", bank, "delete", "train/tiny").err
-    assert "Deleted: the run train/tiny\n" in told
-    assert "Deleted: the probe 1 (attention, learnt from train/tiny, scored on test/tiny)" in told
-    assert planned.splitlines()[-1] in told.splitlines()  # the same rows
+    error = cli("-b", bank, "delete", "train/tiny").err
+    assert "Deleted: the run train/tiny\n" in error
+    assert "Deleted: the probe 1 (attention, learnt from train/tiny, scored on test/tiny)" in error
+    assert planned.splitlines()[-1] in error.splitlines()  # the same rows
     assert (
         "No run uses the corpus train any more; to delete it: attnbank delete --corpus train"
-        in told
+        in error
     )
     assert cli("-b", bank, "delete", "--corpus", "train", "-q").err == ""
     assert "Name a run" in cli("-b", bank, "delete", status=2).err
@@ -236,7 +236,7 @@ def test_a_model_of_a_name_that_another_has_is_told_by_its_number(tmp_path: Path
         "run": "id,name,model\n1,trained,1\n2,control,2\n",
     }
     bank = make_bank(tmp_path / "two.duckdb", given)
-    told = cli("-b", bank, "delete", "control", "--yes").err
-    assert "No run uses the model 2 any more; to delete it: attnbank delete --model 2" in told
+    error = cli("-b", bank, "delete", "control", "--yes").err
+    assert "No run uses the model 2 any more; to delete it: attnbank delete --model 2" in error
     cli("-b", bank, "delete", "--model", "2", "--yes")
     assert query_bank(bank, "select id from model") == [(1,)]

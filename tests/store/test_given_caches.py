@@ -43,9 +43,9 @@ def _hooked(model: Any, tokenizer: Any) -> Any:
         d_vocab=own.vocab_size, act_fn="gelu_new", normalization_type="LN",
         eps=own.layer_norm_epsilon,
     )  # fmt: skip
-    found = hooked(config)
-    found.load_state_dict(converted.convert_gpt2_weights(model, config), strict=False)
-    return found
+    result = hooked(config)
+    result.load_state_dict(converted.convert_gpt2_weights(model, config), strict=False)
+    return result
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_a_cache_makes_the_bank_that_ingest_makes(
     reading = tokenizer.backend_tokenizer
     with add_run(bank, "stories", "lens", layers=3, heads=4, causal=True, unit=unit) as run:
         for sentence in run.sentences():
-            before = ["", *(" " * each for each in sentence.spaces)]
+            before = ["", *(" " * space for space in sentence.spaces)]
             pieces = [
                 (number, id)
                 for number, word in enumerate(sentence.words)
@@ -93,12 +93,12 @@ def test_a_cache_makes_the_bank_that_ingest_makes(
                 apart = f"select {columns} from {left} except all select {columns} from {right}"
                 assert not joined.execute(apart).fetchall(), table
             for column, most in near.items():
-                found = joined.execute(
+                rows = joined.execute(
                     "select count(*), max(list_max(list_transform("
                     f"list_zip(one.{column}, two.{column}), lambda pair: abs(pair[1] - pair[2]))))"
                     f" from {one} as one inner join {two} as two using (sentence, {keys})"
                 ).fetchall()
-                assert found[0][0] and found[0][1] < most, (table, column, found)
+                assert rows[0][0] and rows[0][1] < most, (table, column, rows)
     if unit == "word":
         with open_bank(bank) as mine, open_bank(other) as theirs:
             counted = mine.query("best_head").drop("run")

@@ -191,10 +191,10 @@ def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, ...]) -> None
 def test_a_sentence_is_shown_by_its_peaks(banks: tuple[Path, ...], direction: str) -> None:
     """The rows are those of all weights; the lines are the largest of each row and column."""
     run = _of(banks[1])["sentences"]
-    asked: dict[str, Any] = {"head": ["1-1", "2-2"], "relation": "all", "direction": direction}
+    options: dict[str, Any] = {"head": ["1-1", "2-2"], "relation": "all", "direction": direction}
     with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
-        drawn = peaks.show(1, run=run, **asked)
-        full = whole.show(1, run=_of(banks[0])["sentences"], **asked)
+        drawn = peaks.show(1, run=run, **options)
+        full = whole.show(1, run=_of(banks[0])["sentences"], **options)
     left_out = ("special", "run")
     assert_frame_equal(drawn.rows.drop(left_out), full.rows.drop(left_out))
     assert drawn.rows["special"].null_count() == drawn.rows.height > 0
@@ -269,7 +269,7 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"decimals": 3}, "--decimals"),
         ({"unit": "token", "gradients": True}, "--gradients"),
@@ -279,10 +279,10 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
     ],
 )
 def test_options_that_do_not_fit(
-    options_for: Options, tmp_path: Path, options: dict[str, Any], told: str
+    options_for: Options, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     given: dict[str, Any] = {"keep": "peaks"} | options
-    with pytest.raises(CallError, match=told):
+    with pytest.raises(CallError, match=message):
         ingest(options_for(tmp_path / "b", "sample", "minilm", **given))
     assert not (tmp_path / "b").exists()
 
@@ -296,10 +296,10 @@ def test_the_command(
     call = ["-b", str(bank), "ingest", corpus, "--model", str(tiny_model("bert"))]
     options = options_for(bank)
     whole = estimate(options)
-    told = int(
+    message = int(
         cli(*call, "--keep", "peaks", "--dry-run").out.split("bytes")[1].split()[0].replace(",", "")
     )
-    assert told < whole.bytes
+    assert message < whole.bytes
     error = cli(*call, "--keep", "peaks").err
     assert "weights, of which only peaks and sums are kept" in error and "query best_head" in error
     assert "nothing was added" in cli(*call, "--keep", "peaks").err
@@ -312,7 +312,7 @@ def test_a_large_run_is_told_before_it_is_begun(
 ) -> None:
     """Its weights, to the last one, and what peaks take; peaks themselves are not told."""
     monkeypatch.setattr(running, "LARGE", 100_000)
-    told = []
+    messages = []
     for keep in ("weights", "peaks"):
         options = options_for(
             tmp_path / keep, "sample", context="document", max_tokens=96, keep=keep
@@ -320,13 +320,13 @@ def test_a_large_run_is_told_before_it_is_begun(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", AttnbankWarning)
             report = ingest(options)
-        told.append([str(each.message) for each in caught])
+        messages.append([str(warning.message) for warning in caught])
         if keep == "weights":
             written = report.weights
             with warnings.catch_warnings(record=True) as again:
                 warnings.simplefilter("always", AttnbankWarning)
                 ingest(options)
             assert not again  # it is there already
-    ((warning,), nothing) = told
+    ((warning,), nothing) = messages
     assert nothing == []
     assert f"({written:,} weights)" in warning and "--keep peaks takes about" in warning

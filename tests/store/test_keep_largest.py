@@ -78,10 +78,10 @@ def test_the_largest_are_those_of_a_slow_sort(
 ) -> None:
     whole, largest, rounded = banks[name]
     wanted = _weights(whole)
-    found = _table(largest if decimals is None else rounded, "attention_top")
-    assert len(found) == len(wanted) > 500
+    result = _table(largest if decimals is None else rounded, "attention_top")
+    assert len(result) == len(wanted) > 500
     assert any(len(weights) > K for weights in wanted.values())
-    for *key, to, kept, rest in found:
+    for *key, to, kept, rest in result:
         weights = wanted[tuple(key)]
         places = _largest(weights)
         assert to == places
@@ -111,9 +111,9 @@ def test_views_show_no_part_as_if_it_were_all(
 ) -> None:
     wanted = _weights(banks[name][0])
     assert _table(banks[name][1], "attention_weight") == []
-    found = _table(banks[name][1], "distribution")
-    assert len(found) == len(wanted)
-    for *key, weights, rest, is_whole in found:
+    result = _table(banks[name][1], "distribution")
+    assert len(result) == len(wanted)
+    for *key, weights, rest, is_whole in result:
         own = wanted[tuple(key)]
         places = _largest(own)
         assert not is_whole and len(weights) == len(own)
@@ -127,13 +127,13 @@ def test_views_show_no_part_as_if_it_were_all(
 
 def _hidden(weights: dict[Row, np.ndarray], layer: int, head: int) -> float:
     """How large a weight of a head that is not kept can be: as the last that is, or the rest."""
-    found = [0.0]
+    result = [0.0]
     for (_, own_layer, own_head, _), each in weights.items():
         if (own_layer, own_head) == (layer, head) and len(each) > K:
             ordered = np.sort(each)[::-1]
             rest = np.float32(math.fsum(map(float, ordered[K:])))
-            found.append(float(min(ordered[K - 1], rest)))
-    return max(found)
+            result.append(float(min(ordered[K - 1], rest)))
+    return max(result)
 
 
 @pytest.mark.usual(">=-decoder", "<-minilm")
@@ -155,10 +155,8 @@ def test_a_threshold_is_answered_as_by_all_weights_or_refused(
                     answers.add("refused")
                     continue
                 wanted = whole.find(request, run=1, context=False)
-                found = part.find(request, run=1, context=False)
-                assert_frame_equal(
-                    found.drop("run", strict=False), wanted.drop("run", strict=False)
-                )
+                hits = part.find(request, run=1, context=False)
+                assert_frame_equal(hits.drop("run", strict=False), wanted.drop("run", strict=False))
                 answers.add("some" if wanted.height else "none")
     assert {"refused", "some"} <= answers
 
@@ -198,10 +196,12 @@ def test_weights_to_be_shown_are_those_kept_and_else_empty(
     with open_bank(banks[name][0]) as whole, open_bank(banks[name][1]) as part:
         wanted = whole.find(request, columns=keys, context=False)
         with pytest.warns(AttnbankWarning, match="is empty where the weight is not kept"):
-            found = part.find(request, columns=keys, context=False)
-    same = [each for each in wanted.columns if each != "run" and not each.startswith("weight")]
-    assert_frame_equal(found.select(same), wanted.select(same))
-    both = pl.DataFrame({"found": found[column], "wanted": wanted[column]})
+            hits = part.find(request, columns=keys, context=False)
+    same = [
+        column for column in wanted.columns if column != "run" and not column.startswith("weight")
+    ]
+    assert_frame_equal(hits.select(same), wanted.select(same))
+    both = pl.DataFrame({"found": hits[column], "wanted": wanted[column]})
     kept = both.drop_nulls()
     assert kept.height > 0 and kept["found"].equals(kept["wanted"])
     assert both["found"].null_count() > both["wanted"].null_count()  # of A, the root itself
@@ -212,18 +212,18 @@ def test_show_draws_the_largest_and_the_rest_as_elsewhere(
 ) -> None:
     with open_bank(banks["minilm"][0]) as whole, open_bank(banks["minilm"][1]) as part:
         sentence = int(whole.sql("select max(sentence) as last from sequence")["last"][0])
-        wanted, found = whole.show(sentence, ["3-1", "1-2"]), part.show(sentence, ["3-1", "1-2"])
-        drawn = found.svg
+        wanted, result = whole.show(sentence, ["3-1", "1-2"]), part.show(sentence, ["3-1", "1-2"])
+        drawn = result.svg
         assert "keeps the 4 largest weights" in drawn and "elsewhere" in drawn
         assert "keeps the" not in wanted.svg
-    same = [each for each in wanted.rows.columns if each not in ("run", "special")]
-    assert_frame_equal(found.rows.select(same), wanted.rows.select(same))
-    special = pl.DataFrame({"found": found.rows["special"], "wanted": wanted.rows["special"]})
+    same = [column for column in wanted.rows.columns if column not in ("run", "special")]
+    assert_frame_equal(result.rows.select(same), wanted.rows.select(same))
+    special = pl.DataFrame({"found": result.rows["special"], "wanted": wanted.rows["special"]})
     assert_frame_equal(
         special.drop_nulls().select("found"), special.drop_nulls().select(found="wanted")
     )
     keys = ["layer", "head", "from_position"]
-    for own, mine in zip(wanted.weights.partition_by(keys), found.weights.partition_by(keys),
+    for own, mine in zip(wanted.weights.partition_by(keys), result.weights.partition_by(keys),
                          strict=True):  # fmt: skip
         inside = mine.filter(pl.col("to_position").is_not_null())["weight"]
         weights = own["weight"].to_numpy().astype(np.float32)
@@ -269,8 +269,8 @@ def test_what_is_kept_whole_answers_steps_requests_and_pictures(
     request = "pattern { A =[1-1 > 0.001]=> B }"
     with open_bank(banks[0]) as whole, open_bank(banks[1]) as part:
         wanted = whole.find(request, columns="weight(1-2, A, B)")
-        found = part.find(request, columns="weight(1-2, A, B)")
-        assert_frame_equal(found.drop("run"), wanted.drop("run"))
+        hits = part.find(request, columns="weight(1-2, A, B)")
+        assert_frame_equal(hits.drop("run"), wanted.drop("run"))
         sentence = int(whole.sql("select max(sentence) as last from sequence")["last"][0])
         shown = [bank.show(sentence, "1-1") for bank in (whole, part)]
         assert_frame_equal(shown[1].weights, shown[0].weights)
@@ -314,9 +314,9 @@ def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path
         )  # fmt: skip
         with open_bank(banks["minilm"][1]) as bank:
             wanted = bank.sql(statement).to_dicts()
-        found = json.loads(done.stdout)
-        assert len(found) == len(wanted) > 0 and found[0].keys() == wanted[0].keys()
-        for mine, own in zip(found, wanted, strict=True):
+        result = json.loads(done.stdout)
+        assert len(result) == len(wanted) > 0 and result[0].keys() == wanted[0].keys()
+        for mine, own in zip(result, wanted, strict=True):
             lists = [(mine.pop("weights", []), own.pop("weights", []))]
             numbers = [each.pop("rest", 0.0) for each in (mine, own)]
             assert mine == own and numbers[0] == pytest.approx(numbers[1], rel=1e-6)
@@ -327,21 +327,21 @@ def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path
 
 @pytest.mark.slow
 def test_a_dry_run_tells_the_bytes(tmp_path: Path, sample: Path) -> None:
-    found = {}
+    result = {}
     for keep in ("weights", "top:8", "peaks"):
         options = IngestOptions((str(sample),), tmp_path / keep[:3], "minilm", keep=keep)
-        found[keep] = estimate(options)
+        result[keep] = estimate(options)
         ingest(options)
         size = (tmp_path / keep[:3]).stat().st_size
-        assert found[keep].bytes == pytest.approx(size, rel=0.15)
-    assert found["peaks"].bytes < found["top:8"].bytes < found["weights"].bytes
-    assert len({each.weights for each in found.values()}) == 1
+        assert result[keep].bytes == pytest.approx(size, rel=0.15)
+    assert result["peaks"].bytes < result["top:8"].bytes < result["weights"].bytes
+    assert len({each.weights for each in result.values()}) == 1
 
 
 def test_the_commands_tell_what_is_kept(
     banks: dict[str, tuple[Path, Path, Path]], cli: Cli
 ) -> None:
-    told = cli("-b", banks["minilm"][1], "info").out
+    output = cli("-b", banks["minilm"][1], "info").out
     kept = len(_table(banks["minilm"][1], "attention_top"))
     every = sum(len(row[5]) for row in _table(banks["minilm"][1], "attention_top"))
-    assert kept < every and f"{every:,} weights (the 4 largest from each position)" in told
+    assert kept < every and f"{every:,} weights (the 4 largest from each position)" in output

@@ -60,7 +60,7 @@ def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Pat
         assert run_command_line(["-b", str(bank), "compute", name, "-q"]) == 0
     with open_bank(bank) as opened:
         rows = opened.query("best_head")
-        other = next(each for each in opened.runs()["name"] if "document" in each)
+        other = next(run for run in opened.runs()["name"] if "document" in run)
     _forge(bank, rows.with_columns(n=pl.lit(77, pl.Int64)))
     with open_bank(bank) as opened:
         assert opened.cached("entropy") is not None and opened.cached("figure_4") is None
@@ -112,11 +112,11 @@ def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> N
             assert computed.height > 0 or name == "figure_5", name  # the weights are random
             if name in STEPS:
                 continue
-            found = bank.cached(name)
-            assert found is not None, name
-            assert bank.query(name).equals(found.rows)
+            result = bank.cached(name)
+            assert result is not None, name
+            assert bank.query(name).equals(result.rows)
             # Sums of weights depend on the order in which threads come to them.
-            assert_frame_equal(found.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
+            assert_frame_equal(result.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
 
 
 def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) 
         folder = tmp_path / "export"
         export(bank, folder)
     assert run_of is not None
-    assert not [each for each in folder.rglob("*") if "kept" in each.name]
+    assert not [path for path in folder.rglob("*") if "kept" in path.name]
     done = delete(own, [run_of.name])
     assert done.rows["kept.result"] > 0
     rows = query_bank(own, "select distinct run from kept.result")

@@ -77,17 +77,17 @@ def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
 
 
 def test_every_thread_reads_on_after_it_was_released(bank: Bank) -> None:
-    found: list[int] = []
+    results: list[int] = []
 
     def ask() -> None:
-        found.append(bank.query("best_head").height)
+        results.append(bank.query("best_head").height)
 
     for _ in range(2):
         for thread in [threading.Thread(target=ask) for _ in range(3)]:
             thread.start()
             thread.join()
         bank.release()
-    assert len(found) == 6 and len({*found}) == 1
+    assert len(results) == 6 and len({*results}) == 1
     with duckdb.connect(str(bank.path)):
         pass
     bank.close()

@@ -42,17 +42,17 @@ def bank(once: Once, sample: Path, trained: Path) -> Path:
         path = folder / "bank.duckdb"
         model, given = str(trained), (str(sample),)
         series = IngestOptions(given, path, model, name="sample", series="step*")
-        assert [each.run for each in ingest_series(series)]
+        assert [ingest_sery.run for ingest_sery in ingest_series(series)]
         for number in range(1, len(STEPS) + 1):
             compute(path, "attention_tree", number)
         made = IngestOptions((), path, model, repeat=12, limit=6, unit="token", series="step*")
-        assert [each.run for each in ingest_series(made)]
+        assert [ingest_sery.run for ingest_sery in ingest_series(made)]
 
     return once("series-bank", fill) / "bank.duckdb"
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("step1000", (1000, None)),
         ("step0", (0, None)),
@@ -70,8 +70,8 @@ def bank(once: Once, sample: Path, trained: Path) -> Path:
         ("step99999999999999999999", None),
     ],
 )
-def test_steps_are_in_names(name: str, told: tuple[int, int | None] | None) -> None:
-    assert step_of(name) == told
+def test_steps_are_in_names(name: str, message: tuple[int, int | None] | None) -> None:
+    assert step_of(name) == message
 
 
 def test_a_training_gives_the_same_weights_twice(
@@ -85,7 +85,7 @@ def test_a_training_gives_the_same_weights_twice(
     last = trained / "step9"
     assert AutoModelForCausalLM.from_pretrained(last).config.num_hidden_layers == 2
     assert AutoTokenizer.from_pretrained(last).decode([5]) and sorted(
-        each.name for each in trained.iterdir()
+        path.name for path in trained.iterdir()
     ) == ["step0", "step3", "step9"]
 
 
@@ -128,9 +128,9 @@ def test_what_is_there_is_passed_over(
     cli("-b", own, "delete", "2", "--yes", "-q")
     given = ["-b", str(own), "ingest", str(sample), "--name", "sample", "--model", str(trained)]
     lines = cli(*given, "--series", "step*").err.splitlines()
-    told = [line for line in lines if line.startswith(("Run ", "At most "))]
-    assert told.pop(1).startswith("At most 2 runs to make, about ")
-    assert [line.split("; ")[0].split(" is ")[1] for line in told] == [
+    message = [line for line in lines if line.startswith(("Run ", "At most "))]
+    assert message.pop(1).startswith("At most 2 runs to make, about ")
+    assert [line.split("; ")[0].split(" is ")[1] for line in message] == [
         "already in the bank", "finished (2 of 3)", "already in the bank"
     ]  # fmt: skip
     assert (
@@ -146,8 +146,8 @@ def test_a_model_that_is_there_alone_joins_its_series(
     path, given = tmp_path / "bank.duckdb", (str(sample / "press.conllu"),)
     ingest(IngestOptions(given, path, str(trained / "step3")))
     states = [
-        each.state
-        for each in ingest_series(IngestOptions(given, path, str(trained), series="step*"))
+        ingest_sery.state
+        for ingest_sery in ingest_series(IngestOptions(given, path, str(trained), series="step*"))
     ]
     assert states == ["new", "unchanged", "new"]
 
@@ -193,8 +193,8 @@ def test_options_that_do_not_go_together(
     more: list[str], fact: str,
 ) -> None:  # fmt: skip
     given = ["-b", str(tmp_path / "b.duckdb"), "ingest", str(sample), "--model", str(trained)]
-    told = cli(*given, "--series", "step*", *more, status=2).err
-    assert fact in told and len(told.strip().splitlines()) <= 2
+    error = cli(*given, "--series", "step*", *more, status=2).err
+    assert fact in error and len(error.strip().splitlines()) <= 2
     assert not (tmp_path / "b.duckdb").exists()
 
 
@@ -206,8 +206,8 @@ def test_a_hub_that_is_out_of_reach(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     given = ["-b", str(tmp_path / "b.duckdb"), "ingest", str(sample), "--model", "nobody/model"]
-    told = cli(*given, "--series", "step*", status=2).err
-    assert "Cannot load the model nobody/model" in told and len(told.strip().splitlines()) <= 2
+    error = cli(*given, "--series", "step*", status=2).err
+    assert "Cannot load the model nobody/model" in error and len(error.strip().splitlines()) <= 2
 
 
 @pytest.mark.slow
@@ -224,15 +224,15 @@ def test_the_history_is_that_of_each_run(bank: Path) -> None:
             ("induction", made, "induction_head", "weight"),
             ("entropy", made, "entropy", "entropy"),
         ):
-            found = opened.query("head_history", measure=measure, run=runs[-1], top=None)
-            assert found["run"].unique().sort().to_list() == sorted(runs)
+            answer = opened.query("head_history", measure=measure, run=runs[-1], top=None)
+            assert answer["run"].unique().sort().to_list() == sorted(runs)
             has_direction = measure in ("accuracy", "uuas")
             keys = ["layer", "head", *(["direction"] if has_direction else [])]
             for name, step in zip(runs, STEPS, strict=True):
                 own = opened.query(analysis, run=name)
                 if measure == "accuracy":
                     own = own.filter(pl.col("relation") == "all")
-                both = found.filter(pl.col("step") == step).join(
+                both = answer.filter(pl.col("step") == step).join(
                     own, on=keys, suffix="_own", nulls_equal=True
                 )
                 assert both.height == own.height > 0
@@ -243,7 +243,7 @@ def test_the_history_is_that_of_each_run(bank: Path) -> None:
                         assert row["low"] == pytest.approx(row["low_own"], rel=bounds.sums(100))
                         assert row["baseline"] == row["adjacent"]
             chosen = opened.query("head_history", measure=measure, run=runs[0], top=2)
-            last = found.filter(pl.col("step") == STEPS[-1]).sort(
+            last = answer.filter(pl.col("step") == STEPS[-1]).sort(
                 "value", descending=measure != "entropy", maintain_order=True
             )
             assert (
@@ -267,15 +267,15 @@ def test_onset_is_the_first_step_from_which_on_a_head_is_above(bank: Path) -> No
                         break
                     onset = row["step"]
                 slow[key] = onset, before
-            found = {row[:3]: row[3:5] for row in onsets.rows()}
-            assert found == slow
+            result = {row[:3]: row[3:5] for row in onsets.rows()}
+            assert result == slow
             assert onsets["onset"].to_list() == sorted(
                 onsets["onset"].to_list(), key=lambda each: (each is None, each)
             )
 
 
 def test_a_bank_without_a_series_says_what_to_type(sample_bank: Path) -> None:
-    with open_bank(sample_bank) as opened, pytest.raises(QueryError) as told:
+    with open_bank(sample_bank) as opened, pytest.raises(QueryError) as caught:
         opened.query("head_history")
-    assert "its model is not known to be a checkpoint of a training" in str(told.value)
-    assert "ingest CORPUS --model FOLDER --series 'step*'" in str(told.value)
+    assert "its model is not known to be a checkpoint of a training" in str(caught.value)
+    assert "ingest CORPUS --model FOLDER --series 'step*'" in str(caught.value)

@@ -103,12 +103,12 @@ def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
 ) -> None:
     content = banks[2].read_bytes()
     assert ingest(options_for(banks[2], "sample", shard=f"02/{COUNT}")).state == "unchanged"
-    for bank, shard, told in (
+    for bank, shard, error in (
         (banks[2], f"3/{COUNT}", "is shard 2/3, but this one is shard 3/3"),
         (banks[2], None, "is shard 2/3, but this one is the whole corpus"),
         (banks[0], f"2/{COUNT}", "is the whole corpus, but this one is shard 2/3"),
     ):
-        with pytest.raises(CallError, match=f"{told}.*\nGive each shard a bank of its own"):
+        with pytest.raises(CallError, match=f"{error}.*\nGive each shard a bank of its own"):
             ingest(options_for(bank, "sample", shard=shard))
     assert banks[2].read_bytes() == content
 

@@ -87,10 +87,12 @@ def passes(module: Any, result: Callable[[Any], np.ndarray]) -> float:
     and more often if the result has few entries, since one of these may stay the same by chance.
     """
     exact = copy.deepcopy(module).double()
-    tables = {id(each.weight) for each in exact.modules() if isinstance(each, torch.nn.Embedding)}
-    factors = [each for each in exact.parameters() if id(each) not in tables]
-    kept = [each.detach().clone() for each in factors]
-    terms = max(max(each.shape) for each in factors if each.ndim == 2)
+    tables = {
+        id(module.weight) for module in exact.modules() if isinstance(module, torch.nn.Embedding)
+    }
+    factors = [parameter for parameter in exact.parameters() if id(parameter) not in tables]
+    kept = [factor.detach().clone() for factor in factors]
+    terms = max(max(factor.shape) for factor in factors if factor.ndim == 2)
     middle = result(exact)
     furthest = 0.0
     for draw in range(max(2, math.ceil(_SAMPLES / middle.size))):
@@ -114,7 +116,7 @@ def attention(module: Any, inputs: Sequence[dict[str, torch.Tensor]]) -> float:
 
     def maps(model: Any) -> np.ndarray:
         with torch.no_grad():
-            found = [model(**each, output_attentions=True).attentions for each in inputs]
-        return np.concatenate([layer.numpy().ravel() for maps in found for layer in maps])
+            result = [model(**each, output_attentions=True).attentions for each in inputs]
+        return np.concatenate([layer.numpy().ravel() for maps in result for layer in maps])
 
     return passes(module, maps)

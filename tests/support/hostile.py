@@ -55,14 +55,14 @@ def nothing_made(*folders: Path, but: Sequence[str] = ()) -> Iterator[None]:
 def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> str:
     """Run a command line that must fail, in this process; its error, of at most two lines."""
     capsys.readouterr()
-    found = run_command_line(arguments)
-    told = capsys.readouterr()
-    lines = told.err.strip().splitlines()
-    assert found in (1, 2), told.err
-    assert not status or found == status, told.err
-    assert told.out == ""
+    result = run_command_line(arguments)
+    printed = capsys.readouterr()
+    lines = printed.err.strip().splitlines()
+    assert result in (1, 2), printed.err
+    assert not status or result == status, printed.err
+    assert printed.out == ""
     check_lines(lines)
-    return told.err
+    return printed.err
 
 
 def check_lines(lines: Sequence[str]) -> None:
@@ -119,8 +119,8 @@ def measured(
             preexec_fn=_limits,
         )  # fmt: skip
         while True:
-            found, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if found:
+            result, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if result:
                 break
             if time.monotonic() - began > seconds:
                 process.kill()
@@ -128,12 +128,12 @@ def measured(
                 pytest.fail(f"still running after {seconds} seconds: {err.read_text()}")
             time.sleep(0.02)
     process.returncode = os.waitstatus_to_exitcode(status)
-    said, told = (each.read_text(encoding="utf-8", errors="replace") for each in (out, err))
+    said, message = (each.read_text(encoding="utf-8", errors="replace") for each in (out, err))
     out.unlink()
     err.unlink()
     seconds = time.monotonic() - began
     processor = usage.ru_utime + usage.ru_stime
-    return Ended(process.returncode, said, told, seconds, processor, usage.ru_maxrss * 1024)
+    return Ended(process.returncode, said, message, seconds, processor, usage.ru_maxrss * 1024)
 
 
 def _limits() -> None:
@@ -145,17 +145,17 @@ def _limits() -> None:
 def damaged(data: bytes, seed: int) -> bytes:
     """The data with a few bytes flipped, deleted, repeated or inserted; the same for a seed."""
     draw = random.Random(seed)
-    found = bytearray(data)
+    result = bytearray(data)
     for _ in range(draw.randint(1, 6)):
-        at = draw.randrange(max(len(found), 1))
+        at = draw.randrange(max(len(result), 1))
         size = draw.choice((1, 1, 2, 7))
         what = draw.randrange(4)
-        if what == 0 and found:
-            found[min(at, len(found) - 1)] ^= 1 << draw.randrange(8)
+        if what == 0 and result:
+            result[min(at, len(result) - 1)] ^= 1 << draw.randrange(8)
         elif what == 1:
-            del found[at : at + size]
+            del result[at : at + size]
         elif what == 2:
-            found[at:at] = found[at : at + size] * draw.randint(1, 3)
+            result[at:at] = result[at : at + size] * draw.randint(1, 3)
         else:
-            found[at:at] = bytes(draw.randrange(256) for _ in range(size))
-    return bytes(found)
+            result[at:at] = bytes(draw.randrange(256) for _ in range(size))
+    return bytes(result)

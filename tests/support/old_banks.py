@@ -85,7 +85,7 @@ def _five_runs() -> bytes:
             blocks = (_SAMPLE / f"{source}.conllu").read_text(encoding="utf-8").split("\n\n")
             Path(file).write_text("\n\n".join(blocks[:sentences]) + "\n\n", encoding="utf-8")
             lines = "\n".join(blocks[:sentences]).splitlines()
-            text += [each[len(_TEXT) :] for each in lines if each.startswith(_TEXT)]
+            text += [line[len(_TEXT) :] for line in lines if line.startswith(_TEXT)]
         model = str(tiny_models.save("bert", Path("tiny"), text, masked_lm=True))
         bank = Path("bank.duckdb")
         ingest(IngestOptions((train,), bank, model))

@@ -187,9 +187,9 @@ def make_case(command: Command, forked: Forked, folder: Path) -> Case:
         assert done.status == 0, done.told
         case.statements = take_count(whole)
         case.seconds = max(case.seconds, done.seconds)
-        found = case.content(whole)
-        assert case.expected in ({}, found), "it writes something else each time"
-        case.expected = found
+        result = case.content(whole)
+        assert case.expected in ({}, result), "it writes something else each time"
+        case.expected = result
     return case
 
 
@@ -203,17 +203,17 @@ def run(forked: Forked, folder: Path, args: tuple[str, ...], setup: str = "", **
 
 def content(folder: Path, *, numbers_differ: bool = False) -> dict[str, str]:
     """Digests of everything in a folder: of each table of a bank, and of any other file."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".duckdb":
             for table, rows in tables(path, numbers_differ=numbers_differ):
-                found[f"{name}: {table}"] = rows
+                result[f"{name}: {table}"] = rows
         elif path.is_file():
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            result[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         else:
-            found[name] = "a folder"
-    return found
+            result[name] = "a folder"
+    return result
 
 
 def tables(bank: Path, *, numbers_differ: bool = False) -> Iterator[tuple[str, str]]:
@@ -239,22 +239,22 @@ def tables(bank: Path, *, numbers_differ: bool = False) -> Iterator[tuple[str, s
                 else quoted(column)
                 for column, expression in own.items()
             )  # fmt: skip
-            found = connection.execute(
+            result = connection.execute(
                 "with own as (select row_number() over (order by rowid) as place,"
                 f" {selected} from {place})"
                 " select sha256(coalesce(string_agg(own::varchar, chr(10) order by place), ''))"
                 " from own"
             ).fetchone()
-            assert found is not None
-            yield table, found[0]
+            assert result is not None
+            yield table, result[0]
 
 
 def at_most_two_lines(done: Ended) -> bool:
     """Whether a command that failed printed one or two lines, and no traceback or the like."""
     lines = [line for line in re.split(r"[\r\n]+", done.told) if line.strip()]
-    told = [line for line in lines if line.startswith(("Error:", "Interrupted"))]
+    message = [line for line in lines if line.startswith(("Error:", "Interrupted"))]
     bad = ("Traceback", "fault of attnbank", "terminate called", "FATAL", "exception not rethrown")
-    return 1 <= len(told) <= len(lines) <= 2 and not any(words in done.told for words in bad)
+    return 1 <= len(message) <= len(lines) <= 2 and not any(words in done.told for words in bad)
 
 
 def spread(count: int, seconds: float, *, seed: float = 0.5) -> list[float]:

@@ -205,7 +205,7 @@ WEIGHTS: dict[str, Callable[[Path], None]] = {
     "an index that leads nowhere": _index('{"weight_map": {"a": "../../x"}}'),
     "an index that is none": _index("["),
     "no numbers": _weights(
-        lambda weights: [each.fill_(float("nan")) for each in weights.values()]
+        lambda weights: [weight.fill_(float("nan")) for weight in weights.values()]
     ),
     "fewer": _weights(lambda weights: weights.pop("encoder.layer.1.output.dense.weight")),
 }  # fmt: skip

@@ -62,8 +62,10 @@ def test_a_name_without_a_network_ends_in_two_lines(
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(corpus.parent / "none"))
     began = time.monotonic()
     with hostile.nothing_made(corpus.parent):
-        told = hostile.refused(["ingest", str(corpus), "-m", "no-such-owner/none", *dry], capsys, 2)
-    assert "not on this machine" in told and "minilm" in told
+        message = hostile.refused(
+            ["ingest", str(corpus), "-m", "no-such-owner/none", *dry], capsys, 2
+        )
+    assert "not on this machine" in message and "minilm" in message
     assert time.monotonic() - began < 4.5
 
 
@@ -86,7 +88,7 @@ def hub(folder: Path) -> Iterator[str]:
             if is_file:
                 body = path.read_bytes()
             elif self.path.startswith("/api/models/owner/tiny") and "/tree/" not in self.path:
-                listed = [{"rfilename": each.name} for each in folder.iterdir()]
+                listed = [{"rfilename": path.name} for path in folder.iterdir()]
                 body = json.dumps({"id": "owner/tiny", "sha": commit, "siblings": listed}).encode()
             else:
                 self.send_response(200 if self.path == "/" else 404)
@@ -117,13 +119,13 @@ def hub(folder: Path) -> Iterator[str]:
 @pytest.mark.slow
 def test_a_hub_that_answers_is_asked_and_what_was_fetched_is_kept(corpus: Path, hub: str) -> None:
     command = ["ingest", "rain.conllu", "-m", "owner/tiny", "-q"]
-    asked = {"HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0"}
-    first = hostile.measured(command, corpus.parent, env=asked)
+    options = {"HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0"}
+    first = hostile.measured(command, corpus.parent, env=options)
     assert first.status == 0, first.err
     (corpus.parent / "attnbank.duckdb").unlink()
     again = hostile.measured(command, corpus.parent)
     assert again.status == 0, again.err
-    gone = hostile.measured([*command[:-2], "owner/none", "-q"], corpus.parent, env=asked)
+    gone = hostile.measured([*command[:-2], "owner/none", "-q"], corpus.parent, env=options)
     assert gone.status == 2
     hostile.check_lines(gone.err.strip().splitlines())
 

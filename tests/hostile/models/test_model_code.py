@@ -57,8 +57,8 @@ def test_code_in_a_folder_is_not_run(
 ) -> None:
     marker = _evil(folder)
     with hostile.nothing_made(corpus.parent):
-        told = hostile.refused(["ingest", str(corpus), "--model", str(folder), *more], capsys)
-    assert "--trust-remote-code" in told and not marker.exists()
+        message = hostile.refused(["ingest", str(corpus), "--model", str(folder), *more], capsys)
+    assert "--trust-remote-code" in message and not marker.exists()
 
 
 @pytest.mark.slow

@@ -62,8 +62,8 @@ def test_weights_elsewhere_are_refused(
     _index(folder, named)
     (folder / "model.safetensors").rename(folder.parent / "elsewhere.safetensors")
     with hostile.nothing_made(corpus.parent):
-        told = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
-    assert "names a file outside its folder" in str(told)
+        message = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
+    assert "names a file outside its folder" in str(message)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_other_files_elsewhere_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     hostile.change_json(folder / file, **values)
-    told = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
-    assert f"The {file} of" in str(told) and "outside its folder" in str(told)
+    message = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
+    assert f"The {file} of" in str(message) and "outside its folder" in str(message)
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_weights_that_unpack_to_far_more_are_refused_before_they_do(
                 zeros.write(bytes(2**20))
     small.replace(file)
     ended = hostile.measured(["ingest", "rain.conllu", "-m", "model"], corpus.parent)
-    told = ended.err.strip().splitlines()
-    hostile.check_lines(told)
-    assert "pytorch_model.bin of model has" in told[-2] and "but unpacks to 1,5" in told[-2]
+    message = ended.err.strip().splitlines()
+    hostile.check_lines(message)
+    assert "pytorch_model.bin of model has" in message[-2] and "but unpacks to 1,5" in message[-2]
     assert ended.memory < hostile.MOST_MEMORY
