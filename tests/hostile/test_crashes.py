@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from forked import Forked
+from python_process import run_python
 
 REQUEST = "pattern { V -[obj]-> O }"
 READING = (
@@ -75,10 +76,7 @@ def test_too_little_memory_is_no_word_against_the_bank(
         f"resource.setrlimit(resource.RLIMIT_AS, ({megabytes} * 10**6,) * 2);"
         "sys.exit(run_command_line(sys.argv[1:]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", limited, "-b", str(sample_bank), *command.split()],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_python("-c", limited, "-b", sample_bank, *command.split())
     assert done.returncode or megabytes > 500  # more may be enough on some machines
     if done.returncode:
         # The allocator of a library may have a word of its own, before and after.

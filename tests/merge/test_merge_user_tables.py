@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import duckdb
 import pytest
 from bank_rows import query_bank
 from case_bank import make_bank
+from command_line import Cli
 from two_runs import SECOND, TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, merge_banks
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.store.deleting import set_default_run
@@ -98,15 +99,10 @@ def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
     assert query_bank(out, f"select id, {own} from word order by all") == [
         (1, 3), (SECOND, 3), ((2 << 40) + 1, None), (FOURTH, None),
     ]  # fmt: skip
-    assert any(
-        "2 rows of" in note and "they refer to nothing in the new bank" in note
-        for note in done.notes
-    )
-    assert any(
-        "the ids in run, sequence were changed to those of the new bank" in note
-        for note in done.notes
-    )
-    assert any("the numbers in x were copied unchanged" in note for note in done.notes)
+    notes = "\n".join(done.notes)
+    assert re.search("2 rows of .* they refer to nothing in the new bank", notes)
+    assert "the ids in run, sequence were changed to those of the new bank" in notes
+    assert "the numbers in x were copied unchanged" in notes
     with open_bank(out) as bank:
         assert bank.sql("select * from word").width == len(bank.schema("word")) > 10
 
@@ -125,13 +121,13 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         merge_banks(tmp_path / "out.duckdb", [more, less])
 
 
-def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
+def test_views_macros_and_kept_answers_are_named(tmp_path: Path, cli: Cli) -> None:
     one = _bank(
         tmp_path / "one.duckdb",
         "create view mine as select 1 as x",
         "create macro twice(x) as 2 * x",
     )
-    assert run_command_line(["-b", str(one), "compute", "entropy", "--run", "1", "-q"]) == 0
+    cli("-b", one, "compute", "entropy", "--run", "1", "-q")
     done = merge_banks(tmp_path / "out.duckdb", [one])
     assert any("were not copied: mine, twice." in note for note in done.notes), done.notes
     assert any("Kept answers" in note for note in done.notes)
@@ -252,24 +248,17 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_decoded_trees_go_with_their_sentences(
-    sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, options_for: Callable[..., IngestOptions], cli: Cli
 ) -> None:
     """Their inputs and sentences get other ids, in a merge and where exports are imported."""
-    banks, model = [], str(tiny_model("bert"))
-    for name in ("press", "stories"):
-        path = tmp_path / f"{name}.duckdb"
-        ingest(IngestOptions((str(sample / f"{name}.conllu"),), path, model))
+    banks = [tmp_path / "press.duckdb", tmp_path / "stories.duckdb"]
+    for path in banks:
+        ingest(options_for(path, path.stem))
         compute(path, "attention_tree")
-        assert (
-            run_command_line(["-b", str(path), "export", str(tmp_path / f"{name}.parquet"), "-q"])
-            == 0
-        )
-        banks.append(path)
+        cli("-b", path, "export", path.with_suffix(".parquet"), "-q")
     merge_banks(tmp_path / "both.duckdb", banks)
-    exports = [str(path.with_suffix(".parquet")) for path in banks]
-    assert (
-        run_command_line(["-b", str(tmp_path / "imported.duckdb"), "import", *exports, "-q"]) == 0
-    )
+    exports = [path.with_suffix(".parquet") for path in banks]
+    cli("-b", tmp_path / "imported.duckdb", "import", *exports, "-q")
     merge_banks(tmp_path / "again.duckdb", [tmp_path / "both.duckdb", banks[1]])
     arcs = (
         "select sentence.text, word.form, tree.source, tree.layer, tree.head, tree.direction,"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 from bank_rows import query_bank
+from duckdb_shell import print_in_shell, query_in_shell
 
 from attnbank.queries import analyses, open_bank
 from attnbank.sql.header import Analysis
@@ -22,42 +20,13 @@ from attnbank.sql.names import DIRECTIONS
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 
 
-@pytest.fixture(scope="module")
-def shell() -> str:
-    """The duckdb program that people have, of the 1.5 line."""
-    beside = Path(sys.executable).parent / "duckdb"
-    result = str(beside) if beside.exists() else shutil.which("duckdb")
-    if result is None:
-        pytest.skip("the DuckDB shell (pip install duckdb-cli) is not installed")
-    return result
-
-
-def in_shell(shell: str, bank: Path, statement: str) -> list[dict[str, Any]]:
-    """What a statement gives in the shell."""
-    done = subprocess.run(
-        [shell, "-readonly", str(bank), "-json", "-c", statement],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout or "[]")
-    return rows
-
-
-def all_in_shell(shell: str, bank: Path, statements: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """The same of several statements, in one process."""
-    done = subprocess.run(
-        [shell, "-readonly", str(bank), "-json", "-bail"],
-        input="".join(f"{each};\nselect {at} as end;\n" for at, each in enumerate(statements)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    printed = re.split(r'^\[\{"end":(\d+)\}\]$', done.stdout, flags=re.MULTILINE)
-    assert printed[1::2] == [str(at) for at in range(len(statements))]
-    return [json.loads(each.strip() or "[]") for each in printed[: len(statements) * 2 : 2]]
+def all_in_shell(bank: Path, statements: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """The rows of several statements, in one process."""
+    script = "".join(f"{text};\nselect {at} as end;\n" for at, text in enumerate(statements))
+    output = print_in_shell(bank, "-bail", script=script)
+    parts = re.split(r'^\[\{"end":(\d+)\}\]$', output, flags=re.MULTILINE)
+    assert parts[1::2] == [str(at) for at in range(len(statements))]
+    return [json.loads(part.strip() or "[]") for part in parts[: len(statements) * 2 : 2]]
 
 
 def in_python(bank: Path, statement: str) -> list[dict[str, Any]]:
@@ -76,10 +45,10 @@ def everything_of(analysis: Analysis) -> str:
 
 
 @pytest.fixture(scope="module")
-def of_shell(full_bank: Path, shell: str) -> dict[str, list[dict[str, Any]]]:
+def of_shell(full_bank: Path) -> dict[str, list[dict[str, Any]]]:
     """What each analysis gives in the shell."""
     known = analyses().values()
-    rows = all_in_shell(shell, full_bank, [everything_of(each) for each in known])
+    rows = all_in_shell(full_bank, [everything_of(each) for each in known])
     return {each.name: result for each, result in zip(known, rows, strict=True)}
 
 
@@ -101,7 +70,7 @@ def test_an_analysis_answers_the_same_in_both(
     assert _equal(old, new)
 
 
-def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> None:
+def test_every_view_answers_the_same_in_both(full_bank: Path) -> None:
     views = query_bank(
         full_bank,
         "select view_name from duckdb_views() where not internal and schema_name = 'main'",
@@ -111,7 +80,7 @@ def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> Non
         statement = f"select * from {name} order by all limit 1000"
         if name in ("attention_weight", "distribution"):
             statement = f"select * from {name} where sequence = 1 and layer = 2 and head <= 3"
-        new, old = in_python(full_bank, statement), in_shell(shell, full_bank, statement)
+        new, old = in_python(full_bank, statement), query_in_shell(full_bank, statement)
         # English tokens are what their words spell, so that no dependency is inside one; no run of
         # the bank is one of --keep top:K (tests/store/test_keep_largest.py).
         assert len(new) > 10 or name in ("inner_dependency", "top_run"), name
@@ -128,18 +97,18 @@ def test_weights_are_counted_without_reading_them(sample_bank: Path) -> None:
     assert "attention" in plan[0][1] and "weights" not in plan[0][1]
 
 
-def test_parameters_go_by_name_in_the_shell(sample_bank: Path, shell: str) -> None:
+def test_parameters_go_by_name_in_the_shell(sample_bank: Path) -> None:
     statement = (
         "select * from best_head(relation := 'nmod:poss', subtypes := true,"
         " possessive := true, offsets := [2, 1], run := 'sample/minilm')"
     )
-    new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
+    new, old = in_python(sample_bank, statement), query_in_shell(sample_bank, statement)
     assert len(new) == 1 and _equal(old, new)
 
 
-def test_the_scalar_functions_answer_the_same_in_both(sample_bank: Path, shell: str) -> None:
+def test_the_scalar_functions_answer_the_same_in_both(sample_bank: Path) -> None:
     statement = "select wilson_low(7, 10) as low, wilson_high(7, 10) as high"
-    new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
+    new, old = in_python(sample_bank, statement), query_in_shell(sample_bank, statement)
     assert _equal(old, new)
     assert new == [pytest.approx({"low": 0.3967781, "high": 0.8922087}, abs=0.5e-7)]  # as typed
 

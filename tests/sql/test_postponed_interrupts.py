@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from python_process import run_python
 
 from attnbank.sql.interrupts import postponed
 
@@ -134,14 +133,7 @@ except KeyboardInterrupt:
 def test_no_thread_outlives_an_interrupted_ingest(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path, after: int
 ) -> None:
-    args = [
-        str(sample / "stories.conllu"),
-        str(tmp_path / "b.duckdb"),
-        str(tiny_model("bert")),
-        str(after),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *args], capture_output=True, text=True, check=False
-    )
+    args = (sample / "stories.conllu", tmp_path / "b.duckdb", tiny_model("bert"), after)
+    done = run_python("-c", CHILD, *args)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "interrupted []\n"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from command_line import Cli
 from forked import Forked
 from killed import killed_at
 from polars.testing import assert_frame_equal
+from python_process import run_python
 
 from attnbank.queries import open_bank
 from attnbank.sql import registry
@@ -311,13 +309,7 @@ def test_another_versions_analyses_never_answer_in_silence(
     with open_bank(other_version) as bank:
         assert_frame_equal(bank.table("table_1").collect(), bank.query("table_1"))
     cli("-b", other_version, "upgrade")
-    done = subprocess.run(
-        [sys.executable, "-m", "attnbank", "-b", str(other_version), *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-    )
+    done = run_python("-m", "attnbank", "-b", other_version, *args)
     assert done.returncode == 0 and "old" not in done.stdout
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 import torch
 import transformers
 from bank_rows import change_bank, query_bank
+from python_process import run_python
 
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.sql.errors import BankError, CallError
@@ -199,9 +198,7 @@ def test_memory_is_flat(tmp_path: Path, sample: Path) -> None:
         for copy in range(times):
             for file in sample.glob("*.conllu"):
                 (folder / f"{copy:03d}-{file.name}").write_bytes(file.read_bytes())
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(folder)], capture_output=True, text=True, check=False
-        )
+        done = run_python("-c", script, folder)
         assert done.returncode == 0, done.stderr[-2000:]
         peaks[times] = int(done.stdout.split()[-1])
         (folder / "bank.duckdb").unlink()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ import polars as pl
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from duckdb_shell import query_in_shell
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line as attnbank
@@ -300,21 +298,14 @@ def test_merged_exported_imported_and_deleted(
 
 @pytest.mark.slow
 def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path]]) -> None:
-    shell = Path(sys.executable).parent / "duckdb"
-    if not shell.exists():
-        pytest.skip("the DuckDB shell (pip install duckdb-cli) is not installed")
     for statement in (
         "from top_run",
         "select * from distribution order by all limit 500",
         "select id, unusable_because from run_candidate(reads_weights := true)",
     ):
-        done = subprocess.run(
-            [shell, "-readonly", str(banks["minilm"][1]), "-json", "-c", statement],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
         with open_bank(banks["minilm"][1]) as bank:
             wanted = bank.sql(statement).to_dicts()
-        result = json.loads(done.stdout)
+        result = query_in_shell(banks["minilm"][1], statement)
         assert len(result) == len(wanted) > 0 and result[0].keys() == wanted[0].keys()
         for mine, own in zip(result, wanted, strict=True):
             lists = [(mine.pop("weights", []), own.pop("weights", []))]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 from bank_rows import change_bank, query_bank
 from command_line import Cli
 from polars.testing import assert_frame_equal
+from python_process import run_python
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.compute import compute_and_cache
@@ -86,10 +85,7 @@ def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Pat
 
 def _asked(bank: Path, package: Path) -> list[str]:
     """What the package in a folder answers, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, str(bank)],
-        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(package)},
-    )  # fmt: skip
+    done = run_python("-c", ASK, bank, PYTHONPATH=str(package))
     assert not done.returncode, done.stderr
     return done.stdout.split()
 

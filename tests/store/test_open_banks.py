@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import duckdb
 import pytest
+from python_process import run_python
 
 import attnbank
 from attnbank.ingest import save_relation
@@ -24,12 +23,6 @@ WRITES = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('update run se
 @pytest.fixture
 def bank(sample_bank: Path, tmp_path: Path) -> Bank:
     return open_bank(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
-
-
-def _write_elsewhere(path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", WRITES, str(path)], capture_output=True, text=True, check=False
-    )
 
 
 @pytest.mark.slow
@@ -57,20 +50,17 @@ def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> Non
 @pytest.mark.slow
 def test_another_process_can_write_what_is_released(bank: Bank) -> None:
     before = bank.query("best_head")
-    assert "lock" in _write_elsewhere(bank.path).stderr
+    assert "lock" in run_python("-c", WRITES, bank.path).stderr
     bank.release()
-    assert not _write_elsewhere(bank.path).stderr
+    assert not run_python("-c", WRITES, bank.path).stderr
     assert bank.query("best_head").equals(before)
-    assert "lock" in _write_elsewhere(bank.path).stderr
+    assert "lock" in run_python("-c", WRITES, bank.path).stderr
     bank.close()
 
 
 @pytest.mark.slow
 def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "attnbank", "-b", str(bank.path), "compute", "best_head"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_python("-m", "attnbank", "-b", bank.path, "compute", "best_head")
     assert done.returncode == 1
     assert "bank.release()" in done.stderr
     bank.close()

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 from bank_rows import change_bank, query_bank
 from partial_runs import ingest_part
-from small_disk import run_on_disk
+from python_process import run_on_disk
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.pieces_and_peaks import RunFacts

@@ -16,44 +16,51 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-
-def _config(**values: Any) -> Callable[[Path], None]:
-    return lambda folder: hostile.change_json(folder / "config.json", **values)
+Damage = Callable[[Path], object]
 
 
-def _without(*keys: str) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        state = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(
-            json.dumps({key: value for key, value in state.items() if key not in keys})
-        )
-
-    return change
-
-
-def _text(name: str, text: str | bytes) -> Callable[[Path], None]:
-    data = text if isinstance(text, bytes) else text.encode()
+def _json(name: str, change: Callable[[dict[str, Any]], object]) -> Damage:
+    """Change what a JSON file says."""
 
     def apply(folder: Path) -> None:
-        (folder / name).write_bytes(data)
+        state = json.loads((folder / name).read_text())
+        change(state)
+        (folder / name).write_text(json.dumps(state))
 
     return apply
 
 
-def _vocabulary(change: Callable[[dict[str, int]], Any]) -> Callable[[Path], None]:
-    """Change the vocabulary in tokenizer.json."""
-
-    def apply(folder: Path) -> None:
-        path = folder / "tokenizer.json"
-        state = json.loads(path.read_text())
-        change(state["model"]["vocab"])
-        path.write_text(json.dumps(state))
-
-    return apply
+def _config(**values: Any) -> Damage:
+    return _json("config.json", lambda state: state.update(values))
 
 
-def _tokenizer(**parts: Any) -> Callable[[Path], None]:
-    return lambda folder: hostile.change_json(folder / "tokenizer.json", **parts)
+def _tokenizer(**parts: Any) -> Damage:
+    return _json("tokenizer.json", lambda state: state.update(parts))
+
+
+def _vocabulary(change: Callable[[dict[str, int]], object]) -> Damage:
+    return _json("tokenizer.json", lambda state: change(state["model"]["vocab"]))
+
+
+def _cls_id(state: dict[str, Any]) -> None:
+    """A special token around every text that the model has no embedding for."""
+    state["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [70_000]
+
+
+def _segment(state: dict[str, Any]) -> None:
+    state["post_processor"]["pair"][3]["Sequence"]["type_id"] = 7
+
+
+def _bytes(name: str, change: Callable[[bytes], bytes]) -> Damage:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+def _text(name: str, text: str | bytes) -> Damage:
+    return _bytes(name, lambda _: text if isinstance(text, bytes) else text.encode())
+
+
+def _cut(name: str, share: float) -> Damage:
+    return _bytes(name, lambda data: data[: int(len(data) * share)])
 
 
 def _larger(folder: Path) -> None:
@@ -62,7 +69,7 @@ def _larger(folder: Path) -> None:
         file.truncate(400_000_000)
 
 
-def _weights(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
+def _weights(change: Callable[[dict[str, torch.Tensor]], object]) -> Damage:
     def apply(folder: Path) -> None:
         weights = load_file(folder / "model.safetensors")
         change(weights)
@@ -71,23 +78,15 @@ def _weights(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path
     return apply
 
 
-def _cut(name: str, share: float) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        data = (folder / name).read_bytes()
-        (folder / name).write_bytes(data[: int(len(data) * share)])
-
-    return apply
-
-
-def _only(name: str, text: str) -> Callable[[Path], None]:
+def _only_vocabulary(text: str) -> Damage:
     def apply(folder: Path) -> None:
         (folder / "tokenizer.json").unlink()
-        (folder / name).write_text(text)
+        (folder / "vocab.txt").write_text(text)
 
     return apply
 
 
-def _index(text: str) -> Callable[[Path], None]:
+def _index(text: str) -> Damage:
     def apply(folder: Path) -> None:
         (folder / "model.safetensors").rename(folder / "part.safetensors")
         (folder / "model.safetensors.index.json").write_text(text)
@@ -95,20 +94,7 @@ def _index(text: str) -> Callable[[Path], None]:
     return apply
 
 
-def _special(folder: Path) -> None:
-    """A special token around every text that the model has no embedding for."""
-    state = json.loads((folder / "tokenizer.json").read_text())
-    state["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [70_000]
-    (folder / "tokenizer.json").write_text(json.dumps(state))
-
-
-def _types(folder: Path) -> None:
-    state = json.loads((folder / "tokenizer.json").read_text())
-    state["post_processor"]["pair"][3]["Sequence"]["type_id"] = 7
-    (folder / "tokenizer.json").write_text(json.dumps(state))
-
-
-CONFIGURATIONS: dict[str, Callable[[Path], None]] = {
+CONFIGURATIONS: dict[str, Damage] = {
     "no layers": _config(num_hidden_layers=0),
     "negative layers": _config(num_hidden_layers=-3),
     "a billion layers": _config(num_hidden_layers=10**9),
@@ -143,7 +129,7 @@ CONFIGURATIONS: dict[str, Callable[[Path], None]] = {
     "activation of a number": _config(hidden_act=3),
     "an unknown type": _config(model_type="unheard-of"),
     "a type in a list": _config(model_type=["bert"]),
-    "no type": _without("model_type"),
+    "no type": _json("config.json", lambda state: state.pop("model_type")),
     "a type of images": _config(model_type="vit", image_size=32, patch_size=16),
     "a type of sounds": _config(model_type="wav2vec2"),
     "images and text": _config(model_type="clip"),
@@ -163,7 +149,7 @@ CONFIGURATIONS: dict[str, Callable[[Path], None]] = {
     "NaN layers": _text("config.json", '{"model_type": "bert", "num_hidden_layers": NaN}'),
     "20 MB": _text("config.json", '{"a": "' + "x" * 20_000_000 + '"}'),
 }
-TOKENIZERS: dict[str, Callable[[Path], None]] = {
+TOKENIZERS: dict[str, Damage] = {
     "an id of 2^31": _vocabulary(lambda vocab: vocab.update(rain=2**31)),
     "an id of 2^32": _vocabulary(lambda vocab: vocab.update(rain=2**32)),
     "an id of 2^70": _vocabulary(lambda vocab: vocab.update(rain=2**70)),
@@ -171,9 +157,9 @@ TOKENIZERS: dict[str, Callable[[Path], None]] = {
     "an id past the end": _vocabulary(lambda vocab: vocab.update(rain=4000)),
     "an id in words": _tokenizer(model={"type": "WordPiece", "vocab": {"rain": "one"}}),
     "an empty vocabulary": _vocabulary(lambda vocab: vocab.clear()),
-    "an empty vocab.txt": _only("vocab.txt", ""),
-    "a vocab.txt of lines": _only("vocab.txt", "\n" * 1000),
-    "a vocab.txt too long": _only("vocab.txt", "".join(f"w{at}\n" for at in range(5000))),
+    "an empty vocab.txt": _only_vocabulary(""),
+    "a vocab.txt of lines": _only_vocabulary("\n" * 1000),
+    "a vocab.txt too long": _only_vocabulary("".join(f"w{at}\n" for at in range(5000))),
     "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
     "not JSON": _text("tokenizer.json", "{"),
     "a list": _text("tokenizer.json", "[]"),
@@ -186,12 +172,12 @@ TOKENIZERS: dict[str, Callable[[Path], None]] = {
     "a wrong pattern": _tokenizer(
         pre_tokenizer={"type": "Split", "pattern": {"Regex": "(((("}, "behavior": "Isolated",
                        "invert": False}),
-    "a special token without embedding": _special,
-    "a segment without embedding": _types,
+    "a special token without embedding": _json("tokenizer.json", _cls_id),
+    "a segment without embedding": _json("tokenizer.json", _segment),
     "a configuration that is none": _text("tokenizer_config.json", "{"),
     "a configuration that is a list": _text("tokenizer_config.json", "[]"),
 }  # fmt: skip
-WEIGHTS: dict[str, Callable[[Path], None]] = {
+WEIGHTS: dict[str, Damage] = {
     "none": lambda folder: (folder / "model.safetensors").unlink(),
     "nothing": _text("model.safetensors", b""),
     "a few bytes": _text("model.safetensors", b"nothing"),
@@ -211,7 +197,7 @@ WEIGHTS: dict[str, Callable[[Path], None]] = {
 }  # fmt: skip
 
 
-def _both(kind: str, cases: dict[str, Callable[[Path], None]]) -> list[Any]:
+def _both(kind: str, cases: dict[str, Damage]) -> list[Any]:
     return [pytest.param(change, id=f"{kind}: {name}") for name, change in cases.items()]
 
 
@@ -231,7 +217,7 @@ READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
     ],
 )  # fmt: skip
 def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
-    corpus: Path, folder: Path, more: str, damage: Callable[[Path], None],
+    corpus: Path, folder: Path, more: str, damage: Damage,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     damage(folder)
@@ -258,7 +244,7 @@ _RANDOM = ["--random-weights", "1"]
     ],
 )
 def test_absurd_sizes_take_neither_memory_nor_time(
-    corpus: Path, folder: Path, change: Callable[[Path], None], more: list[str]
+    corpus: Path, folder: Path, change: Damage, more: list[str]
 ) -> None:
     change(folder)
     ended = hostile.measured(["ingest", "rain.conllu", "-m", "model", *more], corpus.parent)
