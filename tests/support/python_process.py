@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 LIMIT = """
 import resource, signal, sys
@@ -26,6 +27,6 @@ def run_python(*args: object, folder: Path | None = None, **env: str) -> Done:
     )  # fmt: skip
 
 
-def run_on_disk(limit: int, *args: object, program: str = COMMAND, **env: str) -> Done:
+def run_on_disk(limit: int, *args: object, program: str = COMMAND, **env: Any) -> Done:
     """Run `attnbank ARGS`, or another program, where no file can be larger than `limit` bytes."""
     return run_python("-c", f"{LIMIT}{program}", limit, *args, **env)
