@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch  # noqa: F401 (loading it changes the environment, so it comes before the tests)
+from fixture_types import Models
 from forked import Forked
 from writing_commands import Case, commands, make_case
 
@@ -45,7 +46,7 @@ def the_rest_of_the_machine() -> Iterator[None]:
 def case(
     forked: Forked,
     sample: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Case]:
     """A function from the name of a command to it, ready to be run."""

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import duckdb
 import hostile
@@ -54,16 +53,6 @@ WRITING = (
     ("upgrade",),
     ("delete", "1"),
 )
-FEW = (READING[0], READING[3], WRITING[0], WRITING[1])
-"""One command of each way to open a bank: these take turns in the usual tests."""
-
-
-def some(values: Sequence[str], usual: int) -> list[Any]:
-    """The values of a parameter, all but the first few only with the slow tests."""
-    return [
-        pytest.param(each, marks=() if at < usual else pytest.mark.slow)
-        for at, each in enumerate(values)
-    ]
 
 
 def of_them(commands: Sequence[tuple[str, ...]], turn: int) -> Sequence[tuple[str, ...]]:
@@ -170,26 +159,10 @@ def _other(path: Path, statement: str) -> None:
     change_bank(path, statement)
 
 
-def _in_turn(commands: Sequence[tuple[str, ...]], *marks: Any) -> list[Any]:
-    """Each of what is not a bank with the next of the commands."""
-    return [
-        pytest.param(what, commands[at % len(commands)], marks=marks)
-        for at, what in enumerate(NO_BANKS)
-    ]
-
-
-OTHERS = tuple(each for each in (*READING, *WRITING) if each not in FEW)
-
-
-@pytest.mark.parametrize(
-    ("what", "command"),
-    [
-        *_in_turn(FEW),
-        *(case for at in (1, 2, 3) for case in _in_turn((*FEW[at:], *FEW[:at]), pytest.mark.slow)),
-        *_in_turn(OTHERS, pytest.mark.slow),
-    ],
-    ids=lambda each: each if isinstance(each, str) else " ".join(each),
-)
+@pytest.mark.usual(15)
+@pytest.mark.few(4)
+@pytest.mark.parametrize("command", [*READING, *WRITING], ids=" ".join)
+@pytest.mark.parametrize("what", NO_BANKS)
 def test_what_is_no_bank_is_refused(
     what: str, command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -346,7 +319,7 @@ NAMES = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some(NAMES, 6), ids=ascii)
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
 @pytest.mark.few("*touch*", "*union*", "*limit 0*", "*stolen*", "*title*", "*my table*")
 def test_a_table_of_any_name_is_only_a_name(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]
@@ -380,7 +353,7 @@ SOURCES = (
 
 
 @pytest.mark.few(4)
-@pytest.mark.usual("*best_head*")
+@pytest.mark.usual("read_text*best_head*")
 @pytest.mark.parametrize(
     "macro",
     [
@@ -390,7 +363,7 @@ SOURCES = (
         "run_candidate() as table",
     ],
 )
-@pytest.mark.parametrize("source", some(SOURCES, 1))
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_macro_of_a_bank_reads_no_file(
     macro: str, source: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -429,7 +402,7 @@ FIELDS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", some(FIELDS, 3))
+@pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.few("skipped*", "corpus.*", "word.form", "run.name", "bank.*")
 def test_control_characters_of_a_bank_reach_no_terminal(
     field: str, bank: Path, capsys: pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ from typing import Any
 import hostile
 import made_faults
 import pytest
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora import document
@@ -229,7 +230,7 @@ def test_old_line_ends_are_said(tmp_path: Path, format: str, request: Any) -> No
 
 @pytest.mark.slow
 def test_files_that_cannot_be_read_are_left_out_with_skip_bad(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, tiny_model: Models
 ) -> None:
     """They are listed, in the bank too, and the command types on as it began."""
     folder = tmp_path / "corpus"

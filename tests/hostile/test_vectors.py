@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import hostile
 import pytest
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
@@ -93,9 +93,7 @@ def test_a_source_that_is_no_name(tmp_path: Path, source: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def received(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def received(tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Models) -> Path:
     """A bank with two runs of a tiny BERT and two of its control, not to be written to."""
     path = tmp_path_factory.mktemp("received") / "bank.duckdb"
     for random_weights in (None, 3):
@@ -107,7 +105,7 @@ def received(
 
 
 @pytest.fixture
-def model(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
+def model(tmp_path: Path, tiny_model: Models) -> Path:
     return Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))
 
 
@@ -163,7 +161,7 @@ def test_what_is_no_hub_name_is_not_followed(bank: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_that_the_user_names_is_checked_by_its_weights(
-    bank: Path, model: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+    bank: Path, model: Path, tiny_model: Models, tmp_path: Path
 ) -> None:
     assert _probe(bank, model=str(model)).is_new
     moved = shutil.move(model, tmp_path / "moved")
@@ -178,7 +176,7 @@ def test_a_folder_that_the_user_names_is_checked_by_its_weights(
 
 @pytest.mark.slow
 def test_the_control_takes_the_trained_weights_of_its_name(
-    bank: Path, model: Path, tiny_model: Callable[[str], Path]
+    bank: Path, model: Path, tiny_model: Models
 ) -> None:
     few = ProbeOptions(epochs=1, resamples=5, model=str(model))
     assert train_probe(bank, "distance_words", 3, 4, few).is_new

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bank_rows import change_bank, query_bank
+from fixture_types import Models
 from forked import Forked
 from killed import COUNT, stop_before, take_count
 
@@ -45,7 +46,6 @@ COMMAND = [
 SHARES = (0.2, 0.5, 0.9)
 """Where in its statements the command is stopped, of all of them."""
 
-Model = Callable[[str], Path]
 Ingested = Callable[..., Path]
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -64,7 +64,7 @@ def _rows(bank: Path) -> Rows:
 
 @pytest.fixture(scope="module")
 def ready(
-    tiny_causal_lm: Model, ingested: Ingested, few: Path, tmp_path_factory: pytest.TempPathFactory
+    tiny_causal_lm: Models, ingested: Ingested, few: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A folder of a bank of a run over a few sentences, its model, and a file of pairs."""
     folder = tmp_path_factory.mktemp("ready")

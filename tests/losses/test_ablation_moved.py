@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bank_rows import change_bank, query_bank
+from fixture_types import Models
 
 from attnbank.ingest import (
     AblateOptions,
@@ -31,7 +31,7 @@ TABLES = (
 
 
 @pytest.fixture(scope="module")
-def model(tiny_model: Callable[[str], Path]) -> str:
+def model(tiny_model: Models) -> str:
     """A tiny causal model."""
     return str(tiny_model("gpt2"))
 

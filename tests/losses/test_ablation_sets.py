@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import oracle_words
 import pytest
 import transformers
 from bank_rows import model_of, query_bank
+from fixture_types import Models
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import (
@@ -32,7 +32,7 @@ LAYERS, HEADS = 3, 4
 
 
 @pytest.fixture
-def causal(tiny_model: Callable[[str], Path]) -> Path:
+def causal(tiny_model: Models) -> Path:
     """A tiny GPT-2 of 3 layers of 4 heads; its head is its embeddings."""
     return tiny_model("gpt2")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -10,13 +9,12 @@ import oracle_agreement
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from fixture_types import Models, Options
 from oracle_agreement import Site
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.ingest.losses.minimal_pairs import Pair, agreement_pairs
 from attnbank.ingest.store.corpus import add_text
-
-Options = Callable[..., IngestOptions]
 
 # What `_sentence` writes for the feats of a word: of a noun, of a pronoun, and of forms of verbs.
 FEATS = {
@@ -199,8 +197,8 @@ def test_text_without_trees_has_no_pairs(options_for: Options, tmp_path: Path) -
 
 def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
     options_for: Options,
-    tiny_model: Callable[[str], Path],
-    tiny_masked_lm: Callable[[str], Path],
+    tiny_model: Models,
+    tiny_masked_lm: Models,
     tmp_path: Path,
     cli: Cli,
 ) -> None:

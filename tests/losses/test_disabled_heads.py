@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 import tiny_models
 import torch
 import transformers
+from fixture_types import Models
 
 from attnbank.ingest.losses.language_model import Scorer, Text
 from attnbank.ingest.models.loading import Model, load
@@ -249,7 +249,7 @@ def test_a_sliding_window_cannot_be_evened_out(made: Made) -> None:
     Scorer(model).score(texts, [{}, {1: [0]}], "zero")
 
 
-def test_a_family_that_is_not_known_is_refused(tiny_masked_lm: Callable[[str], Path]) -> None:
+def test_a_family_that_is_not_known_is_refused(tiny_masked_lm: Models) -> None:
     model = load(str(tiny_masked_lm("albert")), head="own")
     with pytest.raises(AttnbankError) as caught:
         Scorer(model).score([_text(model, SENTENCES[0])], [{}, {0: [0]}])

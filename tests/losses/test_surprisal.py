@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import tiny_models
 import transformers
 from bank_rows import change_bank, query_bank
 from command_line import Cli
+from fixture_types import Models
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
@@ -28,7 +28,7 @@ def _measured(bank: Path, number: int = 1) -> dict[int, tuple[float | None, int]
 
 
 @pytest.fixture
-def causal(tiny_model: Callable[[str], Path]) -> Path:
+def causal(tiny_model: Models) -> Path:
     """A tiny GPT-2; its head is its embeddings."""
     return tiny_model("gpt2")
 
@@ -79,7 +79,7 @@ def test_losses_of_an_ingest_are_those_of_the_command(
 
 @pytest.mark.slow
 def test_what_cannot_be_asked_is_told(
-    causal: Path, tiny_model: Callable[[str], Path], sample: Path, tmp_path: Path
+    causal: Path, tiny_model: Models, sample: Path, tmp_path: Path
 ) -> None:
     corpus = sample / "press.conllu"
     headless = _fill(tmp_path / "headless.duckdb", corpus, tiny_model("bert"), limit=2)

@@ -11,6 +11,7 @@ import oracle_words
 import pytest
 from bank_rows import model_of, query_bank
 from command_line import Cli
+from fixture_types import Models
 from oracle_words import Nats
 
 from attnbank.cli.app import run_command_line
@@ -42,12 +43,11 @@ FRENCH = """\
 
 """
 
-Model = Callable[[str], Path]
 Ingested = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def headed(tiny_causal_lm: Model, tiny_masked_lm: Model) -> Model:
+def headed(tiny_causal_lm: Models, tiny_masked_lm: Models) -> Models:
     """A function from a kind to the folder of a tiny random model with its head."""
     return lambda kind: (tiny_masked_lm if kind in MASKED else tiny_causal_lm)(kind)
 
@@ -76,7 +76,7 @@ def _check(found: Nats, expected: Nats) -> None:
 
 @pytest.mark.usual("gpt2", "bert")
 @pytest.mark.parametrize("kind", [*CAUSAL, *MASKED])
-def test_sentences(kind: str, headed: Model, ingested: Ingested, sample: Path, few: Path) -> None:
+def test_sentences(kind: str, headed: Models, ingested: Ingested, sample: Path, few: Path) -> None:
     """The words of whole stories for a causal model, of which a pass tells all."""
     corpus = sample / "stories.conllu" if kind in CAUSAL else few
     result = _measured(ingested(corpus, headed(kind)))
@@ -87,7 +87,7 @@ def test_sentences(kind: str, headed: Model, ingested: Ingested, sample: Path, f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bert"])
-def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> None:
+def test_documents(kind: str, headed: Models, ingested: Ingested, few: Path) -> None:
     result = _measured(ingested(few, headed(kind), "--context", "document"))
     _check(result, oracle_words.read(few, headed(kind), "document").nats())
     nulls = sum(nats is None for nats in result.values())
@@ -96,7 +96,7 @@ def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> N
 
 @pytest.mark.slow
 def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
-    headed: Model, ingested: Ingested, few: Path
+    headed: Models, ingested: Ingested, few: Path
 ) -> None:
     result = _measured(ingested(few, headed("gpt2"), "--bos"))
     _check(result, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
@@ -106,14 +106,16 @@ def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_runs_of_tokens_have_words_too(
-    kind: str, headed: Model, ingested: Ingested, few: Path
+    kind: str, headed: Models, ingested: Ingested, few: Path
 ) -> None:
     result = _measured(ingested(few, headed(kind), "--unit", "token"))
     assert result == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
 
 
 @pytest.mark.slow
-def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested, few: Path) -> None:
+def test_a_sample_has_the_words_of_its_inputs(
+    headed: Models, ingested: Ingested, few: Path
+) -> None:
     bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
     result = _measured(bank)
     read = query_bank(bank, "select word from position where word is not null")
@@ -125,7 +127,7 @@ def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested,
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
-    kind: str, headed: Model, ingested: Ingested, tmp_path: Path
+    kind: str, headed: Models, ingested: Ingested, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "fr.conllu"
     corpus.write_text(FRENCH, encoding="utf-8")
@@ -150,7 +152,7 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
 
 @pytest.mark.slow
 def test_words_that_a_piece_joins_share_a_surprisal(
-    headed: Model, ingested: Ingested, sample: Path
+    headed: Models, ingested: Ingested, sample: Path
 ) -> None:
     corpus = sample / "conversations.conllu"
     bank = ingested(corpus, headed("gpt2"), "--edges", "share")
@@ -165,7 +167,7 @@ def test_words_that_a_piece_joins_share_a_surprisal(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_random_weights_are_those_of_the_run(
-    kind: str, headed: Model, ingested: Ingested, few: Path
+    kind: str, headed: Models, ingested: Ingested, few: Path
 ) -> None:
     """The encoder that is drawn together with a head is the one that was drawn alone."""
     bank = ingested(few, headed(kind), "--random-weights", "3")
@@ -174,7 +176,7 @@ def test_random_weights_are_those_of_the_run(
 
 
 def test_a_changed_tokenizer_is_not_the_run_s(
-    headed: Model, ingested: Ingested, few: Path, tmp_path: Path, cli: Cli
+    headed: Models, ingested: Ingested, few: Path, tmp_path: Path, cli: Cli
 ) -> None:
     folder = Path(shutil.copytree(headed("gpt2"), tmp_path / "model"))
     bank = ingested(few, folder)

@@ -14,6 +14,7 @@ import spaced_tokenizers
 import torch
 import transformers
 from bank_rows import query_bank
+from fixture_types import Models
 from tokenizers import Tokenizer, decoders
 
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
@@ -139,7 +140,7 @@ def test_what_ends_a_word_begins_the_next(kind: str, made: Made) -> None:
 
 @pytest.mark.parametrize("context", ["sentence", pytest.param("document", marks=pytest.mark.slow)])
 def test_a_verb_has_one_surprisal_in_its_text_and_in_a_pair(
-    context: str, tiny_causal_lm: Callable[[str], Path], tmp_path: Path
+    context: str, tiny_causal_lm: Models, tmp_path: Path
 ) -> None:
     """Before a comma, a space and a full stop."""
     corpus, bank, folder = tmp_path / "c.conllu", tmp_path / "b.duckdb", tiny_causal_lm("gpt2")

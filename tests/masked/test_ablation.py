@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import oracle_masked_lm as slow
 import pytest
 import torch
 from bank_rows import query_bank
+from fixture_types import Models
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
@@ -25,7 +25,6 @@ from attnbank.sql.errors import AttnbankError, CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-Maker = Callable[[str], Path]
 Row = tuple[str, int | None, int | None, str | None, float, int]
 
 
@@ -104,7 +103,7 @@ def _slow_mean(
     ],
 )
 def test_the_losses_are_those_of_a_slow_implementation(
-    tiny_masked_lm: Maker, few: Path, tmp_path: Path, kind: str, ablate: str, replacement: str
+    tiny_masked_lm: Models, few: Path, tmp_path: Path, kind: str, ablate: str, replacement: str
 ) -> None:
     folder, path = tiny_masked_lm(kind), new_banks.put(tmp_path / "x.duckdb")
     ingest(options(path, few, folder, ablate=ablate, replacement=replacement, mask_seed=2))
@@ -129,7 +128,7 @@ def test_the_losses_are_those_of_a_slow_implementation(
 
 @pytest.mark.slow
 def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
-    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+    tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
     """Head 2-3 hands on its bias whatever it looks at; without weights it hands on nothing."""
     tokenizer, model = slow.load(tiny_masked_lm("bert"))
@@ -150,7 +149,7 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
     assert change["zero"][2, 3] > 100 * within
 
 
-def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Maker) -> None:
+def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Models) -> None:
     loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None
     ablation = Ablation(loaded.masked_lm, "heads", "uniform")
@@ -174,7 +173,7 @@ def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Maker) -> Non
     assert np.ptp(alone) > 100 * within
 
 
-def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
+def test_the_model_is_left_as_it_was(tiny_masked_lm: Models) -> None:
     loaded = models.load(str(tiny_masked_lm("albert")), head="masked")
     assert loaded.masked_lm is not None
     ids = torch.tensor([[2, 40, 50, 60, 3]])
@@ -190,7 +189,7 @@ def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
     assert not [module for module in loaded.module.modules() if "forward" in vars(module)]
 
 
-def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Maker) -> None:
+def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Models) -> None:
     loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None
     ablation = Ablation(loaded.masked_lm, "heads", "uniform")
@@ -210,7 +209,7 @@ def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Ma
 
 @pytest.mark.slow
 def test_words_and_tokens_give_the_same_losses_and_attention_stays(
-    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+    tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
     path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
     ingest(options(path, few, folder, ablate="layers"))
@@ -233,7 +232,7 @@ def test_words_and_tokens_give_the_same_losses_and_attention_stays(
 
 @pytest.mark.slow
 def test_every_option_of_an_ablation_makes_a_run_of_its_own(
-    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+    tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
     path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
     request: list[dict[str, Any]] = [
@@ -266,7 +265,7 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
 
 
 def test_attention_outside_of_transformers_functions_is_refused_before_anything_is_written(
-    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+    tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(AttnbankError, match="DebertaV2ForMaskedLM cannot be replaced"):
         ingest(options(tmp_path / "x.duckdb", few, tiny_masked_lm("deberta")))

@@ -16,6 +16,7 @@ import pytest
 import torch
 import transformers
 from bank_rows import query_bank
+from fixture_types import Models
 from partial_runs import ingest_part
 from torch import Tensor
 
@@ -30,7 +31,6 @@ from attnbank.sql.errors import AttnbankError, CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-Maker = Callable[[str], Path]
 STEP = 1e-4
 """Of a weight in [0, 1]: small beside it, and large beside what rounding does to a loss."""
 TABLES = ("sequence", "position", "attention", "gradient", "peak", "skipped")
@@ -93,7 +93,7 @@ def press(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bank(tiny_masked_lm: Maker, press: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tiny_masked_lm: Models, press: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("gradients") / "bert.duckdb"
     ingest(options(path, press, tiny_masked_lm("bert")))
     return path
@@ -102,7 +102,7 @@ def bank(tiny_masked_lm: Maker, press: Path, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.usual(3)
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
-    tiny_masked_lm: Maker, kind: str
+    tiny_masked_lm: Models, kind: str
 ) -> None:
     """Central differences, in float64, of the transformers' own loss of a single input."""
     loaded = models.load(str(tiny_masked_lm(kind)), head="masked")
@@ -172,7 +172,7 @@ def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
 @pytest.mark.usual("bert", "roberta", "deberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
 def test_the_bank_holds_the_gradients_of_each_input_alone(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny_masked_lm: Models, press: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches, padding and the choice of the masked tokens change nothing."""
     if kind == "roberta":
@@ -185,7 +185,7 @@ def test_the_bank_holds_the_gradients_of_each_input_alone(
 
 @pytest.mark.slow
 def test_gradients_of_pairs_of_segments(
-    tiny_masked_lm: Maker, corpora: Path, tmp_path: Path
+    tiny_masked_lm: Models, corpora: Path, tmp_path: Path
 ) -> None:
     folder = tiny_masked_lm("bert")
     path = tmp_path / "x.duckdb"
@@ -209,7 +209,7 @@ def test_gradients_are_signed_and_stand_beside_every_row_of_attention(bank: Path
 
 
 def test_in_the_last_layer_only_masked_tokens_have_gradients(
-    bank: Path, tiny_masked_lm: Maker
+    bank: Path, tiny_masked_lm: Models
 ) -> None:
     """Nothing else of what the last layer hands on reaches the loss."""
     tokenizer, _ = slow.load(tiny_masked_lm("bert"))
@@ -222,7 +222,7 @@ def test_in_the_last_layer_only_masked_tokens_have_gradients(
 
 
 def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
-    bank: Path, tiny_masked_lm: Maker, press: Path, tmp_path: Path
+    bank: Path, tiny_masked_lm: Models, press: Path, tmp_path: Path
 ) -> None:
     plain = tmp_path / "plain.duckdb"
     ingest(options(plain, press, tiny_masked_lm("bert"), gradients=False))
@@ -232,7 +232,7 @@ def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
 
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_rows(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_masked_lm: Models, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 10**9)  # of the whole run, and of the rest
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
@@ -248,7 +248,7 @@ def test_an_interrupted_run_ends_with_the_same_rows(
 
 @pytest.mark.slow
 def test_the_mask_seed_is_part_of_what_a_run_is(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+    tiny_masked_lm: Models, press: Path, tmp_path: Path
 ) -> None:
     path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
     first = ingest(options(path, press, folder))
@@ -272,7 +272,7 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
 
 
 @pytest.mark.slow
-def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) -> None:
+def test_an_estimate_counts_the_gradients(tiny_masked_lm: Models, press: Path) -> None:
     path = Path("never-made.duckdb")
     without = estimate(options(path, press, tiny_masked_lm("bert"), gradients=False))
     result = estimate(options(path, press, tiny_masked_lm("bert")))
@@ -281,7 +281,7 @@ def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) ->
 
 
 def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
-    press: Path, tmp_path: Path, tiny_model: Maker
+    press: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     for model in ("minilm", str(tiny_model("roberta"))):
         with pytest.raises(
@@ -293,7 +293,7 @@ def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
 
 
 def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+    tiny_masked_lm: Models, press: Path, tmp_path: Path
 ) -> None:
     tokenizer, model = slow.load(tiny_masked_lm("bert"))
     weights = model.state_dict()
@@ -306,7 +306,7 @@ def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
 
 
 @pytest.mark.slow
-def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
+def test_random_weights_have_a_random_head(tiny_model: Models, press: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.duckdb"
     ingest(options(path, press, tiny_model("bert"), random_weights=3))
     assert rows(path, "model")[0][4] == "BertModel"
@@ -316,7 +316,7 @@ def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str
+    tiny_masked_lm: Models, press: Path, tmp_path: Path, kind: str
 ) -> None:
     path, model = tmp_path / "x.duckdb", tiny_masked_lm(kind)
     for seed in (None, 3):
@@ -334,14 +334,14 @@ def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
     assert set(peaks) == {(1,)}
 
 
-def test_a_decoder_is_refused(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
+def test_a_decoder_is_refused(tiny_model: Models, press: Path, tmp_path: Path) -> None:
     for call in (ingest, estimate):
         with pytest.raises(ModelError, match="is not a masked language model"):
             call(options(tmp_path / "x.duckdb", press, tiny_model("gpt2")))
 
 
 def test_a_tokenizer_without_a_mask_token_is_refused(
-    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+    tiny_masked_lm: Models, press: Path, tmp_path: Path
 ) -> None:
     tokenizer, model = slow.load(tiny_masked_lm("bert"))
     model.save_pretrained(tmp_path / "m")
@@ -361,7 +361,7 @@ def test_merged_weights_of_words_have_no_gradient(press: Path, tmp_path: Path) -
 
 
 def test_an_input_with_nothing_to_mask_is_skipped_in_words(
-    tiny_masked_lm: Maker, tmp_path: Path
+    tiny_masked_lm: Models, tmp_path: Path
 ) -> None:
     """Where words are cut at white space alone, a vocabulary may have one like a special token."""
     model = tmp_path / "model"
@@ -386,7 +386,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
     assert {row[6] for row in rows(path, "ablation")} == {2}
 
 
-def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Maker) -> None:
+def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Models) -> None:
     """A model that hands out copies would have no gradients, or wrong ones."""
     loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import oracle_masked_lm as slow
 import pytest
+from fixture_types import Models
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,9 +108,7 @@ def test_the_masks_of_a_seed_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_a_model_says_which_tokens_are_special(
-    tiny_masked_lm: Callable[[str], Path], kind: str
-) -> None:
+def test_a_model_says_which_tokens_are_special(tiny_masked_lm: Models, kind: str) -> None:
     model = models.load(str(tiny_masked_lm(kind)), head="masked").masked_lm
     assert model is not None
     tokenizer, _ = slow.load(tiny_masked_lm(kind))

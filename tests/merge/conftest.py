@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixture_types import Models
 from once import Once
 
 from attnbank.ingest import IngestOptions, ingest
@@ -61,14 +62,14 @@ def _make(
 
 
 @pytest.fixture(scope="session")
-def shards(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Shards:
+def shards(once: Once, sample: Path, tiny_model: Models) -> Shards:
     """Three of a run over single sentences of four documents. Not to be written to."""
     fill = _filler(str(tiny_model("bert")), sample / "press.conllu", sample / "stories.conllu")
     return _make(once, "shards", 3, fill, RUNS[:1])
 
 
 @pytest.fixture(scope="session")
-def full_shards(once: Once, sample: Path, tiny_masked_lm: Callable[[str], Path]) -> Shards:
+def full_shards(once: Once, sample: Path, tiny_masked_lm: Models) -> Shards:
     """Five of runs over sentences (once of peaks alone), documents and pairs, which have all."""
     fill = _filler(str(tiny_masked_lm("bert")), sample)
     return _make(once, "full-shards", 5, fill, RUNS)

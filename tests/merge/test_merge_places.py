@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import bank_rows
 import duckdb
 import pytest
 from bank_rows import change_bank, query_bank
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, add_text, ingest, merge_banks
 from attnbank.sql.errors import BankError
@@ -38,7 +38,7 @@ def _hashable(row: tuple[Any, ...]) -> str:
 
 
 def test_shards_in_banks_with_other_corpora_are_the_whole(
-    corpus: Path, sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    corpus: Path, sample: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     """The banks give the corpus and its run other numbers, and so other ids."""
     model, banks = str(tiny_model("bert")), []
@@ -73,7 +73,7 @@ def test_shards_in_banks_with_other_corpora_are_the_whole(
 
 
 def test_a_sample_has_the_ids_of_the_whole(
-    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    corpus: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank, limit in zip(banks, (None, 3), strict=True):
@@ -86,9 +86,7 @@ def test_a_sample_has_the_ids_of_the_whole(
     assert query_bank(tmp_path / "both.duckdb", ids.format(2)) == sample
 
 
-def test_two_models_of_one_corpus(
-    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_two_models_of_one_corpus(corpus: Path, tmp_path: Path, tiny_model: Models) -> None:
     banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank, family in zip(banks, ("bert", "gpt2"), strict=True):
         ingest(IngestOptions((str(corpus),), bank, str(tiny_model(family)), skip_bad=True))
@@ -103,9 +101,7 @@ def test_two_models_of_one_corpus(
         assert moved == query_bank(bank, f"{peaks.format(0, 0)} order by all") != []
 
 
-def test_a_corpus_that_grew_is_another(
-    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_a_corpus_that_grew_is_another(corpus: Path, tmp_path: Path, tiny_model: Models) -> None:
     model, banks = str(tiny_model("bert")), [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank in banks:
         ingest(IngestOptions((str(corpus),), bank, model, skip_bad=True))
@@ -131,9 +127,7 @@ def test_shards_that_left_out_other_sentences_are_refused(corpus: Path, tmp_path
         merge_banks(tmp_path / "out.duckdb", banks)
 
 
-def test_ids_of_another_place_are_refused(
-    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_ids_of_another_place_are_refused(corpus: Path, tmp_path: Path, tiny_model: Models) -> None:
     """As a bank of a development version has them, where two corpora share one sequence of ids."""
     bank = tmp_path / "bank.duckdb"
     ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ import pytest
 from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
+from fixture_types import Options
 from two_runs import SECOND, TWO_RUNS
 
-from attnbank.ingest import IngestOptions, ingest, merge_banks
+from attnbank.ingest import ingest, merge_banks
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.store.deleting import set_default_run
 from attnbank.queries import open_bank
@@ -248,7 +248,7 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_decoded_trees_go_with_their_sentences(
-    tmp_path: Path, options_for: Callable[..., IngestOptions], cli: Cli
+    tmp_path: Path, options_for: Options, cli: Cli
 ) -> None:
     """Their inputs and sentences get other ids, in a merge and where exports are imported."""
     banks = [tmp_path / "press.duckdb", tmp_path / "stories.duckdb"]

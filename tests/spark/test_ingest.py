@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from fixture_types import Models, Options
 from forked import Forked
 from polars.testing import assert_frame_equal
 
@@ -25,8 +26,6 @@ from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import AttnbankError, BankError, CallError
-
-Options = Callable[..., IngestOptions]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -171,7 +170,7 @@ def test_spark_fills_what_a_local_ingest_fills(
     given: dict[str, Any],
     spark: SparkSession,
     on_spark: Callable[..., Exported],
-    tiny_masked_lm: Callable[[str], Path],
+    tiny_masked_lm: Models,
     tmp_path: Path,
     small_parts: None,
     one_thread: None,
@@ -254,7 +253,7 @@ command.spark_ingest = lambda options, to, master, shown: ingest_to_export(
 
 @pytest.mark.soak
 def test_killed_at_any_moment(
-    options_for: Options, sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+    options_for: Options, sample: Path, tiny_model: Models, tmp_path: Path
 ) -> None:
     """Killed six times, the command leaves nothing that import takes, and is whole in the end."""
     model, folder = str(tiny_model("bert")), tmp_path / "filled"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from fixture_types import Models
 
 pytestmark = pytest.mark.slow
 
@@ -57,9 +58,7 @@ def test_while_the_jvm_starts(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_parts_that_are_whole_are_kept(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_parts_that_are_whole_are_kept(sample: Path, tiny_model: Models, tmp_path: Path) -> None:
     args = ["ingest", str(sample), "--model", str(tiny_model("bert")), "--batch-tokens", "64"]
     args += ["--engine", "spark", "--master", "local[1]", "--to", "filled"]
     parts = tmp_path / ".filled.ingest" / "parts.jsonl"

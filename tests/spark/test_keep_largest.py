@@ -7,15 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fixture_types import Options
 from polars.testing import assert_frame_equal
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.queries.spark.exported import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
-
-Options = Callable[..., IngestOptions]
 
 
 @pytest.mark.slow

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import oracle_coreference as slow
 import polars as pl
 import pytest
+from fixture_types import Options
 from polars.testing import assert_frame_equal
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 
@@ -19,9 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def bank(
-    options_for: Callable[..., IngestOptions], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def bank(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank of a run over sentences and one over documents, beside its export."""
     bank = tmp_path_factory.mktemp("polars") / "bank.duckdb"
     for context in ("sentence", "document"):

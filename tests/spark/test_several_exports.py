@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixture_types import Models
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, ingest
@@ -21,7 +22,7 @@ COUNT = 3
 
 @pytest.fixture(scope="module")
 def folders(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_masked_lm: Callable[[str], Path]
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_masked_lm: Models
 ) -> list[Path]:
     """The export of the sample corpus, and those of its shards; each beside its bank.
 
@@ -130,7 +131,7 @@ def test_the_same_export_twice_counts_once(
 
 @pytest.mark.soak
 def test_enhanced_dependencies_of_shards(
-    tmp_path: Path, tiny_model: Callable[[str], Path], on_spark: Callable[..., Exported]
+    tmp_path: Path, tiny_model: Models, on_spark: Callable[..., Exported]
 ) -> None:
     rows = "1\ta\t_\tX\t_\t_\t0\troot\t0:root\t_\n"
     rows += "2\tb\t_\tX\t_\t_\t1\tdep\t1:dep|1:x:{}\t_\n\n"

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -16,6 +15,7 @@ import old_banks
 import pytest
 import toy_attention as toy
 from bank_rows import change_bank, query_bank
+from fixture_types import Models
 
 from attnbank.cli.app import run_command_line
 from attnbank.sql.bank import connections
@@ -73,7 +73,7 @@ def test_a_small_bank_is_not_copied_for_little(
 
 @pytest.mark.slow
 def test_no_command_leaves_more_than_a_tenth_unused(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Models
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
     stories = ["ingest", str(sample / "stories.conllu"), "-m", model]

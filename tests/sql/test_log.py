@@ -18,6 +18,8 @@ from attnbank.sql.bank.opening import UnreadLogWarning, open_to_read, open_to_wr
 from attnbank.sql.errors import BankError
 
 # Two transactions that are in the log alone when the process ends at once, as a killed one does.
+Interrupted = tuple[bytes, bytes]
+
 CHILD = """
 import os, sys
 from attnbank.sql.bank.opening import open_to_write
@@ -29,7 +31,7 @@ os._exit(0)
 
 
 @pytest.fixture(scope="module")
-def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Interrupted:
     """A bank and its log, as a killed process leaves them."""
     path = make_bank(tmp_path_factory.mktemp("log") / "bank.duckdb", {})
     subprocess.run([sys.executable, "-c", CHILD, str(path)], check=True)
@@ -39,7 +41,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]
 
 
 @pytest.fixture
-def bank(interrupted: tuple[bytes, bytes], tmp_path: Path) -> Path:
+def bank(interrupted: Interrupted, tmp_path: Path) -> Path:
     path = tmp_path / "bank.duckdb"
     path.write_bytes(interrupted[0])
     return path
@@ -51,7 +53,7 @@ def _forms(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [form for (form,) in rows]
 
 
-def test_a_log_of_a_killed_process_is_used(bank: Path, interrupted: tuple[bytes, bytes]) -> None:
+def test_a_log_of_a_killed_process_is_used(bank: Path, interrupted: Interrupted) -> None:
     log = Path(f"{bank}.wal")
     log.write_bytes(interrupted[1])
     with warnings.catch_warnings():
@@ -89,7 +91,7 @@ def test_what_is_written_after_garbage_is_there(bank: Path) -> None:
 
 
 def test_the_log_of_another_bank_is_refused(
-    bank: Path, interrupted: tuple[bytes, bytes], tmp_path: Path, cli: Cli
+    bank: Path, interrupted: Interrupted, tmp_path: Path, cli: Cli
 ) -> None:
     other = make_bank(tmp_path / "other.duckdb", {})
     (tmp_path / "other.duckdb").write_bytes(_with_another_identifier(other, tmp_path))
@@ -109,9 +111,7 @@ def _with_another_identifier(path: Path, folder: Path) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False], ids=["read", "write"])
-def test_any_damaged_byte_is_told(
-    bank: Path, interrupted: tuple[bytes, bytes], reads: bool
-) -> None:
+def test_any_damaged_byte_is_told(bank: Path, interrupted: Interrupted, reads: bool) -> None:
     """Places all over the log: what is lost is never lost in silence."""
     content, log = interrupted
     for at in range(0, len(log), 5 if reads else 29):
@@ -132,9 +132,7 @@ def test_any_damaged_byte_is_told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False], ids=["read", "write"])
-def test_a_log_that_ends_early_is_told(
-    bank: Path, interrupted: tuple[bytes, bytes], reads: bool
-) -> None:
+def test_a_log_that_ends_early_is_told(bank: Path, interrupted: Interrupted, reads: bool) -> None:
     content, log = interrupted
     for length in range(1, len(log), 37):
         bank.write_bytes(content)

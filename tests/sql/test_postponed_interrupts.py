@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from fixture_types import Models
 from python_process import run_python
 
 from attnbank.sql.interrupts import postponed
@@ -131,7 +132,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("after", [0, 1, 3])
 @pytest.mark.few("0", "3")
 def test_no_thread_outlives_an_interrupted_ingest(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path, after: int
+    sample: Path, tiny_model: Models, tmp_path: Path, after: int
 ) -> None:
     args = (sample / "stories.conllu", tmp_path / "b.duckdb", tiny_model("bert"), after)
     done = run_python("-c", CHILD, *args)

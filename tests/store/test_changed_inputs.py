@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from bank_rows import change_bank, query_bank
 from command_line import Cli
+from fixture_types import Models
 from partial_runs import ingest_part
 from pipelines import other_pipeline
 
@@ -185,8 +186,8 @@ EVERY = [  # once each after a run that is finished, and one of each option afte
 def folder(
     tmp_path: Path,
     request: pytest.FixtureRequest,
-    tiny_model: Callable[[str], Path],
-    tiny_masked_lm: Callable[[str], Path],
+    tiny_model: Models,
+    tiny_masked_lm: Models,
 ) -> Callable[[str], str]:
     """A function from a name to the file or folder of that name, which the test may change."""
     copies = tmp_path / "copies"

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
-import new_banks
 import old_banks
 import pytest
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
+from fixture_types import Options
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
-ENTITIES = (
+ENTITIES = [
     "corpus",
     "document",
     "sentence",
@@ -32,7 +31,7 @@ ENTITIES = (
     "run",
     "sequence",
     "probe",
-)
+]
 
 
 @pytest.fixture(scope="module")
@@ -50,24 +49,12 @@ def _of_run(bank: Path, number: int) -> dict[str, int]:
     """How many rows of each table are of a run, by the links that the schema's comments name."""
     of_sequence = f"sequence in (select id from sequence where run = {number})"
     of_probe = f"probe in (select id from probe where {number} in (train_run, test_run))"
-    conditions = {
-        "run": f"id = {number}",
-        "run_part": f"run = {number}",
-        "sequence": f"run = {number}",
-        "position": of_sequence,
-        "attention": of_sequence,
-        "attention_map": of_sequence,
-        "peak": of_sequence,
-        "gradient": of_sequence,
-        "ablation": f"run = {number}",
-        "head_distance": f"run = {number}",
-        "head_embedding": f"run = {number}",
-        "computation": f"run = {number}",
-        "skipped": f"run = {number}",
-        "probe_score": of_probe,
-        "probe_weight": of_probe,
-        "probe": f"{number} in (train_run, test_run)",
-    }
+    of_runs = "run_part sequence ablation head_distance head_embedding computation skipped"
+    of_sequences = "position attention attention_map peak gradient"
+    conditions = {"run": f"id = {number}", "probe": f"{number} in (train_run, test_run)"}
+    conditions |= dict.fromkeys(of_runs.split(), f"run = {number}")
+    conditions |= dict.fromkeys(of_sequences.split(), of_sequence)
+    conditions |= dict.fromkeys(("probe_score", "probe_weight"), of_probe)
     return _rows(bank, conditions)
 
 
@@ -101,15 +88,14 @@ def test_a_run_goes_with_all_that_hangs_on_it(bank: Path, number: int) -> None:
 
 @pytest.mark.slow
 def test_tables_of_the_user_go_too(bank: Path) -> None:
-    with duckdb.connect(str(bank)) as connection:
-        for statement in (
-            "create table my_scores as select id as run, 0.5 as score from run",
-            "create schema notes",
-            'create table notes."of inputs" as select id as sequence, run as of_run from sequence',
-            "create table by_name as select name as run from run",
-            "create table unrelated as select 'train/tiny' as name, 1 as number",
-        ):
-            connection.execute(statement)
+    change_bank(
+        bank,
+        "create table my_scores as select id as run, 0.5 as score from run",
+        "create schema notes",
+        'create table notes."of inputs" as select id as sequence, run as of_run from sequence',
+        "create table by_name as select name as run from run",
+        "create table unrelated as select 'train/tiny' as name, 1 as number",
+    )
     sequences = query_bank(bank, "select count(*) from sequence where run = 1")[0][0]
     done = delete(bank, ["train/tiny"])
     assert done.rows["my_scores"] == 1 and done.rows["by_name"] == 1
@@ -121,12 +107,9 @@ def test_tables_of_the_user_go_too(bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_id_is_given_again(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    bank, model = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
-    press = IngestOptions((str(sample / "press.conllu"),), bank, model)
-    stories = IngestOptions((str(sample / "stories.conllu"),), bank, model)
+def test_no_id_is_given_again(tmp_path: Path, options_for: Options) -> None:
+    bank = tmp_path / "bank.duckdb"
+    press, stories = options_for(bank, "press"), options_for(bank)
     probe = ProbeOptions(epochs=1, resamples=2)
     ingest(press)
     ingest(stories)
@@ -148,14 +131,9 @@ def test_no_id_is_given_again(
         assert opened.query("head_accuracy", run="press/tiny-bert").height > 0
 
 
-def test_a_replaced_run_inherits_nothing(
-    tmp_path: Path,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-    cli: Cli,
-) -> None:
-    bank, model = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
-    options = IngestOptions((str(sample / "stories.conllu"),), bank, model)
+def test_a_replaced_run_inherits_nothing(tmp_path: Path, options_for: Options, cli: Cli) -> None:
+    bank = tmp_path / "bank.duckdb"
+    options = options_for(bank)
     ingest(options)
     compute(bank, "head_distance")
     train_probe(bank, "right_branching", None, 1, ProbeOptions(resamples=2))
@@ -164,7 +142,7 @@ def test_a_replaced_run_inherits_nothing(
         "create table my_scores as select 1 as run, 0.5 as score",
         "create table my_inputs as select 1 as sequence, 'a note' as note",
     )
-    args = [str(sample / "stories.conllu"), "-m", model, "--replace"]
+    args = [*options.corpora, "-m", options.model, "--replace"]
     error = cli("-b", bank, "ingest", *args).err
     assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in error
     assert "66 rows of head_distance" in error and "1 rows of my_scores" in error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -13,6 +12,7 @@ import toy_attention as toy
 from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
+from fixture_types import Models
 from python_process import COMMAND, run_on_disk
 from two_runs import TWO_RUNS
 
@@ -122,7 +122,7 @@ def test_a_merge_leaves_nothing(limit: int, tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [400_000, 1000, 20_000])
 def test_a_dry_run_says_which_disk_is_full(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], limit: int
+    tmp_path: Path, sample: Path, tiny_model: Models, limit: int
 ) -> None:
     args = ["-b", tmp_path / "never.duckdb", "ingest", sample, "--dry-run", "-q"]
     done = run_on_disk(limit, *args, "-m", tiny_model("bert"), TMPDIR=str(tmp_path))

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 import torch
 import transformers
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.queries import open_bank
@@ -55,7 +56,7 @@ def test_a_cache_makes_the_bank_that_ingest_makes(
     wrapped: Callable[[Any, Any], Any],
     unit: Any,
     sample: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     tmp_path: Path,
 ) -> None:
     folder, stories = tiny_model("gpt2"), str(sample / "stories.conllu")

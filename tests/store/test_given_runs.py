@@ -13,6 +13,7 @@ import torch
 import transformers
 from bank_rows import query_bank
 from command_line import Cli
+from fixture_types import Models
 from python_process import run_on_disk
 
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
@@ -121,7 +122,7 @@ def _check_same_bank(
     ids=lambda more: "-".join(map(str, more.values())) or "plain",
 )
 def test_the_same_model_gives_the_same_bank(
-    more: dict[str, Any], stories: str, tiny_model: Callable[[str], Path], tmp_path: Path
+    more: dict[str, Any], stories: str, tiny_model: Models, tmp_path: Path
 ) -> None:
     folder = tiny_model("bert")
     bank = _check_same_bank(Ours(folder), 3, 4, stories, folder, tmp_path, **more)
@@ -138,7 +139,7 @@ def test_the_same_model_gives_the_same_bank(
 @pytest.mark.parametrize("more", [{}, {"unit": "token"}, {"keep": "peaks"}], ids=str)
 @pytest.mark.parametrize("model", ["gpt2", "smollm2"])
 def test_the_same_decoder_gives_the_same_bank(
-    model: str, more: dict[str, Any], stories: str, tiny_model: Callable[[str], Path],
+    model: str, more: dict[str, Any], stories: str, tiny_model: Models,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     folder = real_models.get(model) if model == "smollm2" else tiny_model(model)
@@ -151,7 +152,7 @@ def test_the_same_decoder_gives_the_same_bank(
 @pytest.mark.slow
 @pytest.mark.parametrize("multiword", ["written", "parts"])
 def test_multiword_tokens_are_those_of_ingest(
-    multiword: Any, tiny_model: Callable[[str], Path], tmp_path: Path
+    multiword: Any, tiny_model: Models, tmp_path: Path
 ) -> None:
     corpus, folder = tmp_path / "du.conllu", tiny_model("bert")
     rows = ["1\tRain\t_\tNOUN\t_\t_\t0\troot\t_\t_", "2-3\tdu\t_\t_\t_\t_\t_\t_\t_\t_",
@@ -165,9 +166,7 @@ def test_multiword_tokens_are_those_of_ingest(
 
 
 @pytest.mark.slow
-def test_added_norms_are_those_of_ingest(
-    stories: str, tiny_model: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_added_norms_are_those_of_ingest(stories: str, tiny_model: Models, tmp_path: Path) -> None:
     """Norms of tokens, computed here from the model's own matrices, to float32's last digits."""
     folder = tiny_model("bert")
     ours, bank, other = Ours(folder), tmp_path / "ours.duckdb", tmp_path / "ingested.duckdb"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,11 @@ import pytest
 import torch
 import transformers
 from bank_rows import change_bank, query_bank
+from fixture_types import Options
 from python_process import run_python
 
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import estimate, ingest
 from attnbank.sql.errors import BankError, CallError
-
-Options = Callable[..., IngestOptions]
 
 
 @pytest.fixture(scope="module")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Cli
+from fixture_types import Models, Options
 from polars.testing import assert_frame_equal
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import estimate, ingest
 from attnbank.ingest import run as running
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import train_probe
@@ -25,8 +25,6 @@ from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import resolve_weights, run_candidates
-
-Options = Callable[..., IngestOptions]
 
 KINDS: dict[str, dict[str, Any]] = {
     "sentences": {},
@@ -289,7 +287,7 @@ def test_options_that_do_not_fit(
 
 @pytest.mark.slow
 def test_the_command(
-    options_for: Options, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path],
+    options_for: Options, tmp_path: Path, sample: Path, tiny_model: Models,
     cli: Cli,
 ) -> None:  # fmt: skip
     bank, corpus = tmp_path / "b.duckdb", str(sample / "stories.conllu")

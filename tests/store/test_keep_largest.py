@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from bank_rows import query_bank
 from command_line import Cli
 from duckdb_shell import query_in_shell
+from fixture_types import Models
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line as attnbank
@@ -30,17 +30,16 @@ MAPS: dict[str, dict[str, Any]] = {
     "norms": {"measure": "norms"},
 }
 Row = tuple[int, int, int, int]
+Banks = dict[str, tuple[Path, Path, Path]]
 
 
 @pytest.fixture(scope="module")
-def banks(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> dict[str, tuple[Path, Path, Path]]:
+def banks(tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Models) -> Banks:
     """Banks of one run each by MAPS: all weights, the K largest, and these rounded."""
     folder = tmp_path_factory.mktemp("largest")
     corpus = (str(sample / "stories.conllu"),)
 
-    class Banks(dict[str, tuple[Path, Path, Path]]):
+    class Made(Banks):
         def __missing__(self, name: str) -> tuple[Path, Path, Path]:  # made when it is asked for
             model = str(tiny_model("gpt2")) if name == "decoder" else "minilm"
             paths = [folder / f"{name}-{which}.duckdb" for which in ("all", "largest", "rounded")]
@@ -51,7 +50,7 @@ def banks(
             self[name] = (paths[0], paths[1], paths[2])
             return self[name]
 
-    return Banks()
+    return Made()
 
 
 def _table(bank: Path, name: str) -> list[tuple[Any, ...]]:
@@ -72,7 +71,7 @@ def _largest(weights: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("decimals", [None, 3])
 def test_the_largest_are_those_of_a_slow_sort(
-    banks: dict[str, tuple[Path, Path, Path]], name: str, decimals: int | None
+    banks: Banks, name: str, decimals: int | None
 ) -> None:
     whole, largest, rounded = banks[name]
     wanted = _weights(whole)
@@ -97,16 +96,14 @@ def test_the_largest_are_those_of_a_slow_sort(
 
 @pytest.mark.usual("*minilm*", "*decoder*")
 @pytest.mark.parametrize("name", MAPS)
-def test_peaks_and_sums_are_the_same(banks: dict[str, tuple[Path, Path, Path]], name: str) -> None:
+def test_peaks_and_sums_are_the_same(banks: Banks, name: str) -> None:
     for table in ("sequence", "position", "peak", "attention_map"):
         assert _table(banks[name][1], table) == _table(banks[name][0], table)
 
 
 @pytest.mark.usual("*minilm*", "*decoder*")
 @pytest.mark.parametrize("name", MAPS)
-def test_views_show_no_part_as_if_it_were_all(
-    banks: dict[str, tuple[Path, Path, Path]], name: str
-) -> None:
+def test_views_show_no_part_as_if_it_were_all(banks: Banks, name: str) -> None:
     wanted = _weights(banks[name][0])
     assert _table(banks[name][1], "attention_weight") == []
     result = _table(banks[name][1], "distribution")
@@ -138,7 +135,7 @@ def _hidden(weights: dict[Row, np.ndarray], layer: int, head: int) -> float:
 @pytest.mark.parametrize("name", ["minilm", "decoder", "norms"])
 @pytest.mark.parametrize("sign", [">", ">=", "<", "<="])
 def test_a_threshold_is_answered_as_by_all_weights_or_refused(
-    banks: dict[str, tuple[Path, Path, Path]], name: str, sign: str
+    banks: Banks, name: str, sign: str
 ) -> None:
     weights = _weights(banks[name][0])
     answers = set()
@@ -160,7 +157,7 @@ def test_a_threshold_is_answered_as_by_all_weights_or_refused(
 
 
 def test_a_threshold_from_one_over_k_plus_one_is_always_answered(
-    banks: dict[str, tuple[Path, Path, Path]],
+    banks: Banks,
 ) -> None:
     request = "pattern { A =[* > 0.2]=> B }"  # of more than 4 weights the fifth is 0.2 at most
     with open_bank(banks["minilm"][0]) as whole, open_bank(banks["minilm"][1]) as part:
@@ -173,7 +170,7 @@ def test_a_threshold_from_one_over_k_plus_one_is_always_answered(
 
 
 def test_the_refusal_says_which_threshold_can_be_asked_for(
-    banks: dict[str, tuple[Path, Path, Path]],
+    banks: Banks,
 ) -> None:
     with open_bank(banks["minilm"][1]) as bank:
         with pytest.raises(CallError) as refused:
@@ -185,9 +182,7 @@ def test_the_refusal_says_which_threshold_can_be_asked_for(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["minilm", "decoder"])
-def test_weights_to_be_shown_are_those_kept_and_else_empty(
-    banks: dict[str, tuple[Path, Path, Path]], name: str
-) -> None:
+def test_weights_to_be_shown_are_those_kept_and_else_empty(banks: Banks, name: str) -> None:
     request, head = "pattern { A -> B }", "2-1"
     keys = f"weight({head}, A, B), weight({head}, A, SEP), looks_at({head}, A)"
     column = f"weight({head}, A, B)"
@@ -206,7 +201,7 @@ def test_weights_to_be_shown_are_those_kept_and_else_empty(
 
 
 def test_show_draws_the_largest_and_the_rest_as_elsewhere(
-    banks: dict[str, tuple[Path, Path, Path]],
+    banks: Banks,
 ) -> None:
     with open_bank(banks["minilm"][0]) as whole, open_bank(banks["minilm"][1]) as part:
         sentence = int(whole.sql("select max(sentence) as last from sequence")["last"][0])
@@ -233,7 +228,7 @@ def test_show_draws_the_largest_and_the_rest_as_elsewhere(
 
 @pytest.mark.slow
 def test_all_weights_answer_where_a_bank_has_them(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Models
 ) -> None:
     path, corpus = tmp_path / "b.duckdb", (str(sample / "stories.conllu"),)
     for keep in ("weights", "top:3"):
@@ -253,7 +248,7 @@ def test_all_weights_answer_where_a_bank_has_them(
 
 @pytest.mark.slow
 def test_what_is_kept_whole_answers_steps_requests_and_pictures(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Models
 ) -> None:
     banks = []
     for keep in ("weights", "top:300"):
@@ -275,9 +270,7 @@ def test_what_is_kept_whole_answers_steps_requests_and_pictures(
 
 
 @pytest.mark.slow
-def test_merged_exported_imported_and_deleted(
-    banks: dict[str, tuple[Path, Path, Path]], tmp_path: Path
-) -> None:
+def test_merged_exported_imported_and_deleted(banks: Banks, tmp_path: Path) -> None:
     largest = banks["minilm"][1]
     wanted = [row[1:] for row in _table(largest, "attention_top")]
     merged, folder, again = tmp_path / "m.duckdb", tmp_path / "parquet", tmp_path / "i.duckdb"
@@ -297,7 +290,7 @@ def test_merged_exported_imported_and_deleted(
 
 
 @pytest.mark.slow
-def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path]]) -> None:
+def test_the_shell_reads_the_views_alike(banks: Banks) -> None:
     for statement in (
         "from top_run",
         "select * from distribution order by all limit 500",
@@ -329,9 +322,7 @@ def test_a_dry_run_tells_the_bytes(tmp_path: Path, sample: Path) -> None:
     assert len({each.weights for each in result.values()}) == 1
 
 
-def test_the_commands_tell_what_is_kept(
-    banks: dict[str, tuple[Path, Path, Path]], cli: Cli
-) -> None:
+def test_the_commands_tell_what_is_kept(banks: Banks, cli: Cli) -> None:
     output = cli("-b", banks["minilm"][1], "info").out
     kept = len(_table(banks["minilm"][1], "attention_top"))
     every = sum(len(row[5]) for row in _table(banks["minilm"][1], "attention_top"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,13 @@ import polars as pl
 import pytest
 from bank_rows import change_bank, query_bank
 from command_line import Cli
+from fixture_types import Options
 from polars.testing import assert_frame_equal
 from python_process import run_python
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.compute import compute_and_cache
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.ingest.derived.computations import STEPS, cache_answers
 from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
@@ -239,7 +239,7 @@ def test_the_commands_say_what_was_kept(own: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_a_reason_is_told_once_for_all_analyses(
-    tmp_path: Path, options_for: Callable[..., IngestOptions], cli: Cli
+    tmp_path: Path, options_for: Options, cli: Cli
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     for subword in ("mean", "first"):

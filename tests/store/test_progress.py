@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from fixture_types import Options
 from partial_runs import ingest_part
 
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import estimate, ingest
 from attnbank.ingest.progress import Progress
-
-Options = Callable[..., IngestOptions]
 
 # Of the first two the progress is that of the whole corpus; the others take a part of it.
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bank_rows import change_bank, query_bank
+from fixture_types import Models, Options
 from partial_runs import ingest_part
 from python_process import run_on_disk
 
@@ -33,7 +33,6 @@ from attnbank.sql.errors import BankError
 TEXT = ("corpus", "document", "sentence", "word", "mention", "model")
 OF_RUN = ("sequence", "position", "attention", "peak", "skipped")
 ALL_IN_ONE = pipeline.WEIGHTS_AT_ONCE
-Options = Callable[..., IngestOptions]
 TABLES_OF_A_WRITER = """
 create table run_part as
 select 1 as run, 0 as batches, 0 as unknown_words, 0 as joined_words, 0 as misspelled_words;
@@ -184,7 +183,7 @@ def test_the_process_that_holds_a_bank_is_named(options: IngestOptions) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_resumes_after_another_was_added_keeps_its_ids(
-    options: IngestOptions, whole: Path, tiny_model: Callable[[str], Path]
+    options: IngestOptions, whole: Path, tiny_model: Models
 ) -> None:
     ingest_part(options, 20)
     assert _count_whole_batches(options.bank) > 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from fixture_types import Models
 from partial_runs import ingest_part
 
 from attnbank.cli.app import run_command_line as attnbank
@@ -18,7 +18,7 @@ NAMES = [f"press/tiny-bert-random-{seed}" for seed in (1, 2, 3)]
 
 
 @pytest.fixture
-def typed(sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path) -> list[str]:
+def typed(sample: Path, tiny_model: Models, tmp_path: Path) -> list[str]:
     """The command without its seeds, over a copy of a file that may go."""
     corpus = Path(shutil.copy(sample / "press.conllu", tmp_path))
     model = ["--model", str(tiny_model("bert")), "--batch-tokens", "256"]

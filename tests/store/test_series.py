@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import bounds
@@ -11,6 +10,7 @@ import polars as pl
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from fixture_types import Models
 from once import Once
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -153,7 +153,7 @@ def test_a_model_that_is_there_alone_joins_its_series(
 
 
 def test_what_does_not_belong_together_is_refused_before_anything_is_written(
-    trained: Path, sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    trained: Path, sample: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     folder, path = tmp_path / "ck", tmp_path / "bank.duckdb"
     shutil.copytree(trained, folder)

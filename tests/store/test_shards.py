@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +9,7 @@ import duckdb
 import polars as pl
 import pytest
 from command_line import Cli
+from fixture_types import Options
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -20,7 +20,6 @@ from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
 COUNT = 3
-Options = Callable[..., IngestOptions]
 
 TEXT = """
     select document.index as document, document.name, sentence.index as sentence,

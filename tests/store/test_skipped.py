@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import tokenizers
 import torch
 from bank_rows import change_bank, query_bank
 from command_line import Cli
+from fixture_types import Models, Options
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError
@@ -38,7 +38,7 @@ CYCLE = """\
 3\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_
 
 """
-Corpus = Callable[..., IngestOptions]
+Corpus = Options
 
 
 def _long(words: int) -> str:
@@ -47,7 +47,7 @@ def _long(words: int) -> str:
 
 
 @pytest.fixture
-def corpus_of(tmp_path: Path, options_for: Callable[..., IngestOptions]) -> Corpus:
+def corpus_of(tmp_path: Path, options_for: Options) -> Corpus:
     """A function from sentences to the options of an ingest of them."""
 
     def write(*sentences: str, model: Path | str = "bert") -> IngestOptions:
@@ -109,7 +109,7 @@ def test_a_corpus_of_nothing_but_faults_is_refused(corpus_of: Corpus) -> None:
 
 @pytest.mark.slow
 def test_attention_that_does_not_sum_to_one(
-    corpus_of: Corpus, tmp_path: Path, tiny_model: Callable[[str], Path]
+    corpus_of: Corpus, tmp_path: Path, tiny_model: Models
 ) -> None:
     """A damaged checkpoint: one embedding is infinite, so the softmax of its sentence is NaN."""
     model = Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))

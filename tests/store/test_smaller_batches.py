@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import hostile
 import numpy as np
 import pytest
 from bank_rows import query_bank
+from fixture_types import Models, Options
 from partial_runs import ingest_part
 
 from attnbank.ingest import IngestOptions, ingest
@@ -36,8 +36,8 @@ class Scarce(BertModel):
 """
 """A BERT for which batches of longer inputs are too large, once it is loaded."""
 
-Options = Callable[..., IngestOptions]
 
+Stopped = tuple[IngestOptions, AttnbankError]
 _PEAKS = "select layer, head, sequence, position, most_attended_weight from peak order by all"
 
 
@@ -56,9 +56,7 @@ def _check_same_figures(one: Path, other: Path) -> None:
 
 
 @pytest.fixture
-def stopped(
-    tmp_path: Path, tiny_model: Callable[[str], Path], options_for: Options
-) -> tuple[IngestOptions, AttnbankError]:
+def stopped(tmp_path: Path, tiny_model: Models, options_for: Options) -> Stopped:
     """An ingest whose model has too little memory for a later batch, and its error."""
     model = _scarce(tiny_model("bert"), tmp_path / "scarce")
     options = options_for(
@@ -70,9 +68,7 @@ def stopped(
 
 
 @pytest.mark.slow
-def test_smaller_batches_go_on_after_too_little_memory(
-    stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
-) -> None:
+def test_smaller_batches_go_on_after_too_little_memory(stopped: Stopped, tmp_path: Path) -> None:
     options, error = stopped
     ((batches, inputs),) = query_bank(
         options.bank, "select batches, (from sequence select count(*)) from run_part"
@@ -98,9 +94,7 @@ def test_smaller_batches_go_on_after_too_little_memory(
 
 
 @pytest.mark.slow
-def test_batches_get_smaller_twice(
-    stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
-) -> None:
+def test_batches_get_smaller_twice(stopped: Stopped, tmp_path: Path) -> None:
     """The plan of every stretch is kept, so that the next finds its place."""
     options, _ = stopped
     ((batches,),) = query_bank(options.bank, "select batches from run_part")
@@ -118,7 +112,7 @@ def test_batches_get_smaller_twice(
 
 
 def test_larger_batches_are_refused_and_replace_says_what_it_discards(
-    stopped: tuple[IngestOptions, AttnbankError],
+    stopped: Stopped,
 ) -> None:
     options, _ = stopped
     ((batches,),) = query_bank(options.bank, "select batches from run_part")

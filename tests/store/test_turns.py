@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bank_rows import query_bank
+from fixture_types import Options
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.ingest.inputs import candidate_inputs, planning
 from attnbank.ingest.store import pipeline
 
@@ -17,7 +17,7 @@ RAIN = "1\train\train\tNOUN\t_\t_\t0\troot\t_\t_\n2\tfell\tfell\tNOUN\t_\t_\t1\t
 
 @pytest.mark.slow
 def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
-    tmp_path: Path, options_for: Callable[..., IngestOptions], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options_for: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four sentences are read at a time and every batch is committed, so that both happen often.
 

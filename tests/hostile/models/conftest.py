@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import hostile
 import pytest
+from fixture_types import Models
 
 
 @pytest.fixture
@@ -20,6 +20,6 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
+def folder(tmp_path: Path, tiny_model: Models) -> Path:
     """A copy of a tiny BERT, to be damaged."""
     return Path(shutil.copytree(tiny_model("bert"), tmp_path / "model"))

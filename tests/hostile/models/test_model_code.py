@@ -7,13 +7,13 @@ import pickle
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hostile
 import pytest
 import torch
+from fixture_types import Models
 from safetensors.torch import load_file
 
 from attnbank.ingest.models.loading import describe, load
@@ -84,7 +84,7 @@ def test_code_in_a_folder_is_not_run_whoever_says_yes(
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_code_beside_a_known_model_is_left_alone(
-    corpus: Path, folder: Path, masked: bool, tiny_masked_lm: Callable[[str], Path]
+    corpus: Path, folder: Path, masked: bool, tiny_masked_lm: Models
 ) -> None:
     """The model is loaded by the class that transformers has for it."""
     if masked:
