@@ -13,6 +13,7 @@ import pytest
 import torch  # noqa: F401 (loading it changes the environment, so it comes before the tests)
 from fixture_types import Models
 from forked import Forked
+from hostile import Refused
 from writing_commands import Case, commands, make_case
 
 
@@ -40,6 +41,12 @@ def the_rest_of_the_machine() -> Iterator[None]:
     }
     assert changed <= {"PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR"}, changed  # torch's own
     assert Path.cwd() == folder
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """What runs a command line that must fail, and returns its error."""
+    return Refused(capsys)
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ import hostile
 import pytest
 from bank_rows import change_bank
 from case_bank import make_bank
+from hostile import Refused
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
@@ -164,7 +165,7 @@ def _other(path: Path, statement: str) -> None:
 @pytest.mark.parametrize("command", [*READING, *WRITING], ids=" ".join)
 @pytest.mark.parametrize("what", NO_BANKS)
 def test_what_is_no_bank_is_refused(
-    what: str, command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
+    what: str, command: tuple[str, ...], bank: Path, refused: Refused
 ) -> None:
     if (what, command) == ("no tables but bank", ("upgrade",)):
         pytest.skip("upgrade adds the tables that a bank of its format lacks")
@@ -173,7 +174,7 @@ def test_what_is_no_bank_is_refused(
     named = Path("secret.csv", "x.duckdb") if what == "below a file" else bank
     was = bank.lstat() if bank.is_symlink() or bank.exists() else None
     with hostile.nothing_made(bank.parent):
-        message = hostile.refused(["-b", str(named), *command], capsys)
+        message = refused("-b", named, *command)
     assert what != "an encrypted file" or "is encrypted" in message
     if was is not None:
         assert (bank.lstat().st_ino, bank.lstat().st_mode) == (was.st_ino, was.st_mode)
@@ -195,10 +196,10 @@ NO_PATHS = (
     ],
 )
 def test_a_name_that_is_no_path_is_refused(
-    name: str, command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
+    name: str, command: tuple[str, ...], bank: Path, refused: Refused
 ) -> None:
     with hostile.nothing_made(bank.parent):
-        hostile.refused(["-b", name, *command], capsys)
+        refused("-b", name, *command)
 
 
 @pytest.mark.slow
@@ -232,9 +233,7 @@ def test_a_bank_of_any_name_is_read_and_written(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["an empty file", "a link to one", "a database without tables"])
-def test_a_file_with_nothing_in_it_becomes_a_bank(
-    what: str, bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_nothing_in_it_becomes_a_bank(what: str, bank: Path, refused: Refused) -> None:
     """Such a database is what a process leaves in which DuckDB was killed."""
     bank.unlink()
     target = Path("target.duckdb") if what == "a link to one" else bank
@@ -246,7 +245,7 @@ def test_a_file_with_nothing_in_it_becomes_a_bank(
         bank.symlink_to(target)
     content = target.read_bytes()
     for command in [*READING, *WRITING[1:]]:
-        hostile.refused(["-b", str(bank), *command], capsys)
+        refused("-b", bank, *command)
         assert target.read_bytes() == content
     open_to_write(bank, "test").close()
     assert run_command_line(["-b", str(bank), "info"]) == 0
@@ -264,11 +263,11 @@ def test_a_file_with_nothing_in_it_becomes_a_bank(
     "table", ["model", "run", "corpus", "word", "peak", "attention", "skipped", "preferred_run"]
 )
 def test_a_view_in_the_place_of_a_table_is_refused(
-    table: str, bank: Path, capsys: pytest.CaptureFixture[str]
+    table: str, bank: Path, refused: Refused
 ) -> None:
     _replaced_by(bank, table, "select content as name, 1 as id from read_text('secret.csv')")
     for command in [*READING, *WRITING]:
-        assert SECRET not in hostile.refused(["-b", str(bank), *command], capsys)
+        assert SECRET not in refused("-b", bank, *command)
 
 
 @pytest.mark.usual("alter table run *", "drop *")
@@ -279,9 +278,7 @@ def test_a_view_in_the_place_of_a_table_is_refused(
     "drop table mention",
     "alter table attention rename to was",
 ])  # fmt: skip
-def test_a_table_of_another_shape_is_refused(
-    change: str, bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_another_shape_is_refused(change: str, bank: Path, refused: Refused) -> None:
     _changed(bank, "drop schema paper cascade")
     with duckdb.connect(str(bank)) as connection:
         views = connection.execute("select view_name from duckdb_views() where not internal")
@@ -292,7 +289,7 @@ def test_a_table_of_another_shape_is_refused(
     except duckdb.Error as error:
         pytest.skip(f"DuckDB does not allow it: {error}")
     for command in [*READING, *WRITING[:2]]:
-        message = hostile.refused(["-b", str(bank), *command], capsys)
+        message = refused("-b", bank, *command)
         assert (
             "does not have the tables of" in message and "ingest again into a new file" in message
         )
@@ -438,9 +435,9 @@ def test_control_characters_of_a_bank_reach_no_terminal(
     ("ingest", "none.conllu"), ("delete", "1"),
 ], ids=" ".join)  # fmt: skip
 def test_control_characters_of_a_path_reach_no_terminal(
-    command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
+    command: tuple[str, ...], bank: Path, refused: Refused
 ) -> None:
-    message = hostile.refused(["-b", "\x1b[31mred\n.duckdb", *command], capsys)
+    message = refused("-b", "\x1b[31mred\n.duckdb", *command)
     assert "\x1b" not in message
 
 

@@ -15,6 +15,7 @@ import hostile
 import made_faults
 import pytest
 from fixture_types import Models
+from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora import document
@@ -423,7 +424,7 @@ def test_yes_without_an_end_is_refused(tmp_path: Path) -> None:
 def test_a_bound_is_told_in_two_lines(
     tmp_path: Path,
     key: tuple[str, str],
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -433,5 +434,5 @@ def test_a_bound_is_told_in_two_lines(
         pytest.skip("without a pipeline each line of it is a sentence")
     strict = ["--strict"] if document.FAULTS[key[1]].is_mended else []
     with hostile.nothing_made(tmp_path):
-        message = hostile.refused(["ingest", str(path), "--model", "minilm", *strict], capsys, 1)
+        message = refused("ingest", path, "--model", "minilm", *strict, status=1)
     assert key[1] in message

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hostile
 import pytest
+from hostile import Refused
 
 from attnbank.ingest.corpora.document import CorpusError, Problem
 from attnbank.ingest.corpora.sources import find_sources
@@ -20,7 +21,7 @@ from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom", "/dev/tty", "/proc"])
 def test_a_device_is_no_corpus(
-    tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, device: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if device == "/proc":
@@ -28,7 +29,7 @@ def test_a_device_is_no_corpus(
     if not Path(device).exists():
         pytest.skip(f"there is no {device} here")
     with hostile.nothing_made(tmp_path):
-        hostile.refused(["ingest", device, "--model", "minilm"], capsys)
+        refused("ingest", device, "--model", "minilm")
 
 
 def test_a_socket_is_no_corpus(tmp_path: Path) -> None:
@@ -116,11 +117,11 @@ def test_links_that_lead_round_are_gone_through_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 9000, "../" * 3000, "\udcff", "", " "])
 def test_a_name_that_is_none(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with hostile.nothing_made(tmp_path):
-        hostile.refused(["ingest", name, "--model", "minilm"], capsys)
+        refused("ingest", name, "--model", "minilm")
 
 
 def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:

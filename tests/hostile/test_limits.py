@@ -11,6 +11,7 @@ import hostile
 import polars as pl
 import psutil
 import pytest
+from hostile import Refused
 
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankError, QueryError
@@ -256,15 +257,11 @@ def test_closing_a_bank_ends_its_statements(folder: Path) -> None:
     ("--memory", "nan"), ("--memory", "1e99GB"), ("--memory", "much"), ("--memory", ""),
 ])  # fmt: skip
 def test_a_limit_that_is_none_is_refused(
-    option: tuple[str, str], folder: Path, capsys: pytest.CaptureFixture[str]
+    option: tuple[str, str], folder: Path, refused: Refused
 ) -> None:
-    hostile.refused(["-b", str(folder / "x.duckdb"), "sql", "select 1", *option], capsys, 2)
+    refused("-b", folder / "x.duckdb", "sql", "select 1", *option, status=2)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "x"])
-def test_a_parameter_is_a_finite_number(
-    value: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hostile.refused(
-        ["-b", str(folder / "x.duckdb"), "query", "entropy", "--smoothing", value], capsys, 2
-    )
+def test_a_parameter_is_a_finite_number(value: str, folder: Path, refused: Refused) -> None:
+    refused("-b", folder / "x.duckdb", "query", "entropy", "--smoothing", value, status=2)

@@ -11,6 +11,7 @@ import duckdb
 import hostile
 import pytest
 from fixture_types import Models
+from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
@@ -184,12 +185,10 @@ def test_the_control_takes_the_trained_weights_of_its_name(
         train_probe(bank, "distance_words", 3, 4, ProbeOptions(model=str(tiny_model("electra"))))
 
 
-def test_a_damaged_folder_that_the_user_names(
-    bank: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_folder_that_the_user_names(bank: Path, model: Path, refused: Refused) -> None:
     (model / "config.json").write_text('{"model_type": "bert", "vocab_size": 1000000000000}')
     command = ["-b", str(bank), "probe", "distance_words", "--train-run", "1", "--test-run", "2"]
-    message = hostile.refused([*command, "--model", str(model)], capsys, 1)
+    message = refused(*command, "--model", model, status=1)
     assert "vocab_size" in message
 
 
@@ -206,9 +205,9 @@ def test_a_damaged_folder_that_the_user_names(
     ids=lambda more: " ".join(more).encode("ascii", "backslashreplace").decode(),
 )  # fmt: skip
 def test_a_number_or_a_name_that_nothing_can_take(
-    bank: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+    bank: Path, more: list[str], refused: Refused
 ) -> None:
     command = ["-b", str(bank), "probe", "distance_words", "--train-run", "1", "--test-run", "2"]
     before = bank.read_bytes()
-    hostile.refused([*command, *more], capsys)
+    refused(*command, *more)
     assert bank.read_bytes() == before

@@ -52,17 +52,21 @@ def nothing_made(*folders: Path, but: Sequence[str] = ()) -> Iterator[None]:
         assert changed <= set(but), f"{changed} in {folder}"
 
 
-def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> str:
-    """Run a command line that must fail, in this process; its error, of at most two lines."""
-    capsys.readouterr()
-    result = run_command_line(arguments)
-    printed = capsys.readouterr()
-    lines = printed.err.strip().splitlines()
-    assert result in (1, 2), printed.err
-    assert not status or result == status, printed.err
-    assert printed.out == ""
-    check_lines(lines)
-    return printed.err
+@dataclass(frozen=True)
+class Refused:
+    """Runs command lines that must fail."""
+
+    capture: pytest.CaptureFixture[str]
+
+    def __call__(self, *args: object, status: int = 0) -> str:
+        """The error of `attnbank ARGS`, of at most two lines; with any status if it is 0."""
+        self.capture.readouterr()
+        ended = run_command_line([*map(str, args)])
+        printed = self.capture.readouterr()
+        assert ended == status or (status == 0 and ended in (1, 2)), printed.err
+        assert printed.out == ""
+        check_lines(printed.err.strip().splitlines())
+        return printed.err
 
 
 def check_lines(lines: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import hostile
 import pytest
 import torch
+from hostile import Refused
 from safetensors.torch import load_file, save_file
 
 Damage = Callable[[Path], object]
@@ -218,11 +219,11 @@ READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
 )  # fmt: skip
 def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
     corpus: Path, folder: Path, more: str, damage: Damage,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
 ) -> None:  # fmt: skip
     damage(folder)
     with hostile.nothing_made(corpus.parent):
-        hostile.refused(["ingest", str(corpus), "--model", str(folder), more], capsys, 1)
+        refused("ingest", corpus, "--model", folder, more, status=1)
 
 
 _RANDOM = ["--random-weights", "1"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import hostile
 import pytest
+from hostile import Refused
 
 from attnbank.ingest.models.files import why_unreachable
 
@@ -53,7 +54,7 @@ def test_that_a_hub_does_not_answer_is_known_soon(corpus: Path, hub: str) -> Non
 def test_a_name_without_a_network_ends_in_two_lines(
     corpus: Path,
     dry: list[str],
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from huggingface_hub import constants
@@ -62,9 +63,7 @@ def test_a_name_without_a_network_ends_in_two_lines(
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(corpus.parent / "none"))
     began = time.monotonic()
     with hostile.nothing_made(corpus.parent):
-        message = hostile.refused(
-            ["ingest", str(corpus), "-m", "no-such-owner/none", *dry], capsys, 2
-        )
+        message = refused("ingest", corpus, "-m", "no-such-owner/none", *dry, status=2)
     assert "not on this machine" in message and "minilm" in message
     assert time.monotonic() - began < 4.5
 

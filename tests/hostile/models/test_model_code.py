@@ -14,6 +14,7 @@ import hostile
 import pytest
 import torch
 from fixture_types import Models
+from hostile import Refused
 from safetensors.torch import load_file
 
 from attnbank.ingest.models.loading import describe, load
@@ -53,11 +54,11 @@ def _evil(folder: Path, *, known: bool = False) -> Path:
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"], ["--random-weights", "1"]], ids=str)
 def test_code_in_a_folder_is_not_run(
-    corpus: Path, folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+    corpus: Path, folder: Path, more: list[str], refused: Refused
 ) -> None:
     marker = _evil(folder)
     with hostile.nothing_made(corpus.parent):
-        message = hostile.refused(["ingest", str(corpus), "--model", str(folder), *more], capsys)
+        message = refused("ingest", corpus, "--model", folder, *more)
     assert "--trust-remote-code" in message and not marker.exists()
 
 
@@ -119,9 +120,7 @@ class _Evil:
 
 
 @pytest.mark.parametrize("shape", ["pickle", "zip", "torch", "tar"])
-def test_a_pickle_is_never_opened(
-    corpus: Path, folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pickle_is_never_opened(corpus: Path, folder: Path, shape: str, refused: Refused) -> None:
     """In any of the shapes that torch.load takes."""
     marker = corpus.parent / "marker"
     path = folder / "pytorch_model.bin"
@@ -146,7 +145,7 @@ def test_a_pickle_is_never_opened(
     else:
         path.write_bytes(pickle.dumps(evil, 2))
     with hostile.nothing_made(corpus.parent):
-        hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
+        refused("ingest", corpus, "--model", folder, "-q", status=1)
     assert not marker.exists()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import hostile
 import pytest
+from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
 
@@ -30,11 +31,11 @@ pytestmark = pytest.mark.usefixtures("one_thread")
     ids=lambda more: f"{more[0]} {more[1][:22]}".encode("ascii", "backslashreplace").decode(),
 )  # fmt: skip
 def test_an_option_that_nothing_can_take(
-    corpus: Path, folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+    corpus: Path, folder: Path, more: list[str], refused: Refused
 ) -> None:
     model = [] if "--model" in more else ["--model", str(folder)]
     with hostile.nothing_made(corpus.parent):
-        hostile.refused(["ingest", str(corpus), *model, *more], capsys, 2)
+        refused("ingest", corpus, *model, *more, status=2)
 
 
 @pytest.mark.usual(3)

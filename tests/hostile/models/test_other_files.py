@@ -9,6 +9,7 @@ from pathlib import Path
 import hostile
 import pytest
 import torch
+from hostile import Refused
 from safetensors.torch import load_file
 
 from attnbank.ingest.models.loading import load
@@ -56,13 +57,13 @@ def test_links_are_followed_as_in_the_cache_of_the_hub(folder: Path) -> None:
 
 @pytest.mark.parametrize("shard", ["../elsewhere.safetensors", "{}/elsewhere.safetensors", ".."])
 def test_weights_elsewhere_are_refused(
-    shard: str, corpus: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    shard: str, corpus: Path, folder: Path, refused: Refused
 ) -> None:
     named = shard.format(folder.parent)
     _index(folder, named)
     (folder / "model.safetensors").rename(folder.parent / "elsewhere.safetensors")
     with hostile.nothing_made(corpus.parent):
-        message = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
+        message = refused("ingest", corpus, "--model", folder, "-q", status=1)
     assert "names a file outside its folder" in str(message)
 
 
@@ -75,10 +76,10 @@ def test_weights_elsewhere_are_refused(
 )
 def test_other_files_elsewhere_are_refused(
     file: str, values: dict[str, object], corpus: Path, folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
 ) -> None:  # fmt: skip
     hostile.change_json(folder / file, **values)
-    message = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
+    message = refused("ingest", corpus, "--model", folder, "-q", status=1)
     assert f"The {file} of" in str(message) and "outside its folder" in str(message)
 
 
