@@ -9,7 +9,6 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from command_line import Cli
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, analyses, open_bank
@@ -105,18 +104,6 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
     pl.DataFrame(newer, schema_overrides={"format": pl.Int32}).write_parquet(part / "bank.parquet")
     with pytest.raises(BankError, match="format 99, which a newer or an unreleased attnbank wrote"):
         open_export(exported.session, part)
-
-
-@pytest.mark.parametrize(
-    ("args", "fact"),
-    [
-        (["--engine", "spark"], "--engine spark needs --data DIR."),
-        (["--data", "a"], "--data needs --engine spark."),
-        (["--master", "local"], "--master needs --engine spark."),
-    ],
-)
-def test_options_that_do_not_fit(args: list[str], fact: str, cli: Cli) -> None:
-    assert fact in cli("query", "best_head", *args, status=2).err
 
 
 def test_java_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

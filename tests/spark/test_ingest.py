@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from bank_rows import query_bank
-from command_line import Cli
 from fixture_types import Models, Options
 from forked import Forked
 from polars.testing import assert_frame_equal
@@ -280,15 +279,3 @@ def test_killed_at_any_moment(
             ended = forked.run([*args, str(folder)], tmp_path, setup=HERE)
             assert ended.status == 0, ended.told
     _check_same(folder, tmp_path / "bank.duckdb", options)
-
-
-@pytest.mark.parametrize(
-    ("more", "fact"),
-    [
-        (["--engine", "spark"], "--engine spark needs --to DIR."),
-        (["--to", "a"], "--to needs --engine spark."),
-        (["--master", "local"], "--master needs --engine spark."),
-    ],
-)
-def test_options_that_do_not_fit(more: list[str], fact: str, sample: Path, cli: Cli) -> None:
-    assert fact in cli("ingest", sample, "--model", "minilm", *more, status=2).err

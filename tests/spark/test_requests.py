@@ -134,15 +134,28 @@ def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["find", "count", "score"])
-def test_options_that_do_not_fit(command: str, cli: Cli) -> None:
-    request = [command, OBJECTS, *(["--from", "O", "--to", "V"] if command == "score" else [])]
-    for more, fact in (
-        (["--engine", "spark"], "--engine spark needs --data DIR."),
-        (["--data", "a"], "--data needs --engine spark."),
-        (
-            ["--engine", "spark", "--data", "a", "--timeout", "3"],
-            "--timeout cannot be combined with --engine spark.",
-        ),
-    ):
-        assert fact in cli(*request, *more, status=2).err
+COMMANDS = {
+    "ingest": ["ingest", "corpus", "--model", "minilm"],
+    "query": ["query", "best_head"],
+    "find": ["find", OBJECTS],
+    "count": ["count", OBJECTS],
+    "score": ["score", OBJECTS, "--from", "O", "--to", "V"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_that_do_not_fit(name: str, cli: Cli) -> None:
+    folder = "--to" if name == "ingest" else "--data"
+    facts: dict[tuple[str, ...], str] = {
+        ("--engine", "spark"): f"--engine spark needs {folder} DIR.",
+        (folder, "a"): f"{folder} needs --engine spark.",
+        ("--master", "local"): "--master needs --engine spark.",
+    }
+    if name in ("find", "count", "score"):
+        facts |= {
+            ("--engine", "spark", "--data", "a", "--timeout", "3"): (
+                "--timeout cannot be combined with --engine spark."
+            )
+        }
+    for options, fact in facts.items():
+        assert fact in cli(*COMMANDS[name], *options, status=2).err
