@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from command_line import run_python
 from forked import Forked
-from python_process import run_python
 
 REQUEST = "pattern { V -[obj]-> O }"
 READING = (

@@ -9,8 +9,8 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 from fixture_types import Models
-from python_process import run_python
 
 from attnbank.sql.interrupts import postponed
 

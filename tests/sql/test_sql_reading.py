@@ -11,7 +11,7 @@ import pytest
 import sqlglot
 from bank_rows import query_bank
 from case_bank import make_bank
-from python_process import run_python
+from command_line import run_python
 from sqlglot import exp
 
 from attnbank.queries import analyses, open_bank
@@ -140,7 +140,7 @@ def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
         "from attnbank.sql.bank.opening import open_to_write as o; o('x.duckdb', 'test').close()"
     )
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {program}"
-    done = run_python("-c", code, folder=tmp_path)
+    done = run_python("-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert query_bank(tmp_path / "x.duckdb", "from gold_dependency(run := '')") == []
 

@@ -10,11 +10,10 @@ import old_banks
 import pytest
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
-from command_line import Cli
+from command_line import Cli, run_python
 from forked import Forked
 from killed import killed_at
 from polars.testing import assert_frame_equal
-from python_process import run_python
 
 from attnbank.queries import open_bank
 from attnbank.sql import registry

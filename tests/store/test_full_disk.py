@@ -13,7 +13,7 @@ from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
 from fixture_types import Models
-from python_process import COMMAND, run_on_disk
+from small_disk import COMMAND, run_on_disk
 from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run_command_line

@@ -14,7 +14,7 @@ import transformers
 from bank_rows import query_bank
 from command_line import Cli
 from fixture_types import Models
-from python_process import run_on_disk
+from small_disk import run_on_disk
 
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.ingest.precomputed import PrecomputedRun, PrecomputedSentence

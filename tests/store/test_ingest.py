@@ -13,8 +13,8 @@ import pytest
 import torch
 import transformers
 from bank_rows import change_bank, query_bank
+from command_line import run_python
 from fixture_types import Options
-from python_process import run_python
 
 from attnbank.ingest import estimate, ingest
 from attnbank.sql.errors import BankError, CallError

@@ -12,10 +12,9 @@ import duckdb
 import polars as pl
 import pytest
 from bank_rows import change_bank, query_bank
-from command_line import Cli
+from command_line import Cli, run_python
 from fixture_types import Options
 from polars.testing import assert_frame_equal
-from python_process import run_python
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.compute import compute_and_cache
@@ -85,7 +84,7 @@ def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Pat
 
 def _asked(bank: Path, package: Path) -> list[str]:
     """What the package in a folder answers, in a process of its own."""
-    done = run_python("-c", ASK, bank, PYTHONPATH=str(package))
+    done = run_python("-c", ASK, bank, env={"PYTHONPATH": str(package)})
     assert not done.returncode, done.stderr
     return done.stdout.split()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from python_process import run_python
+from command_line import run_python
 
 import attnbank
 from attnbank.ingest import save_relation

@@ -21,7 +21,7 @@ import pytest
 from bank_rows import change_bank, query_bank
 from fixture_types import Models, Options
 from partial_runs import ingest_part
-from python_process import run_on_disk
+from small_disk import run_on_disk
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.pieces_and_peaks import RunFacts

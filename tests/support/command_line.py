@@ -21,7 +21,7 @@ class Cli(Protocol):
 
 
 def run_python(
-    *args: str | Path, env: dict[str, str] | None = None, **options: Any
+    *args: object, env: dict[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run `python ARGS` with the modules that the tests see; options as of subprocess.run.
 
