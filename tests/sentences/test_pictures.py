@@ -188,6 +188,20 @@ def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
     assert "Head 3-1 on 3 sentences" in texts(svg)
 
 
+def test_the_ground_of_a_matched_word_lies_behind_it(shown_bank: Path) -> None:
+    with open_bank(shown_bank) as bank:
+        svg = bank.show("sample_story-1", "3-1", matched=(2, 5)).svg
+    anchors = []
+    for parent in ET.fromstring(svg).iter():
+        for box, word in pairwise(parent):
+            if (box.tag, word.tag) == (f"{SVG}rect", f"{SVG}text") and box.get("rx") == "2":
+                left, width = (float(box.attrib[name]) for name in ("x", "width"))
+                anchors.append(word.get("text-anchor"))
+                at = left + width - 2 if anchors[-1] == "end" else left + 2
+                assert at == pytest.approx(float(word.attrib["x"]), abs=0.1)
+    assert sorted(map(str, anchors)) == ["None", "None", "end", "end"]
+
+
 def test_the_title_says_run_model_and_corpus(shown_bank: Path, run_names: dict[str, str]) -> None:
     with open_bank(shown_bank) as bank:
         figure = bank.show("sample_story-1", "3-1")
