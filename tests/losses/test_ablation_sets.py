@@ -209,17 +209,17 @@ def test_names_that_cannot_be_used(name: str, bank: Path) -> None:
 def test_another_ablation_of_the_name_is_refused(
     bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _ablate(bank, "--heads", "1-1", "--controls", "2") == 0
+    assert _ablate(bank, "--heads", "2-1,1-1", "--controls", "2") == 0
     before = query_bank(bank, "from ablated_surprisal order by all")
     capsys.readouterr()
-    command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "2"]
+    command = ["-b", str(bank), "ablate", "a", "--heads", "2-1,1-1", "--controls", "2"]
     assert run_command_line(command) == 0
     assert "nothing was measured" in capsys.readouterr().err
     for flags in (
         ["--heads", "1-2", "--controls", "2"],
-        ["--heads", "1-1", "--controls", "3"],
-        ["--heads", "1-1", "--controls", "2", "--with", "mean"],
-        ["--heads", "1-1", "--controls", "2", "--seed", "5"],
+        ["--heads", "2-1,1-1", "--controls", "3"],
+        ["--heads", "2-1,1-1", "--controls", "2", "--with", "mean"],
+        ["--heads", "2-1,1-1", "--controls", "2", "--seed", "5"],
     ):
         assert _ablate(bank, *flags) == 2
         assert "already has an ablation a" in capsys.readouterr().err
