@@ -45,9 +45,9 @@ def test_the_model_reads_what_was_drawn(
     )
     assert [row[0] for row in rows] == [f"repeat-6-{number}" for number in range(1, 5)]
     special = set(tokenizer.all_special_ids)
-    for _, message, tokens, pieces in rows:
-        drawn = [int(each) for each in message.split()]
-        read = tokenizer.convert_tokens_to_ids([each for (each,) in pieces])
+    for _, kept_ids, tokens, pieces in rows:
+        drawn = [int(id) for id in kept_ids.split()]
+        read = tokenizer.convert_tokens_to_ids([piece for (piece,) in pieces])
         assert read == drawn * 2
         assert len(set(drawn)) == 6 and not special & set(drawn)
         assert tokens == 12 + tokenizer.num_special_tokens_to_add()

@@ -160,13 +160,9 @@ def test_a_run_is_found_again_by_what_shapes_it(
     assert state(**pair, seed=2) == ("unchanged", "pair/token/max90/seed2")
     shapes = "select options['truncate'], options['limit'], options['seed'] from run order by id"
     assert query_bank(bank, shapes) == [
-        (None, None, None),
-        ("true", None, None),
-        (None, "4", "0"),
-        (None, "4", "1"),
-        (None, None, "0"),
-        (None, None, "2"),
-    ]
+        (None, None, None), ("true", None, None), (None, "4", "0"), (None, "4", "1"),
+        (None, None, "0"), (None, None, "2"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -51,18 +51,12 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.slow
 def test_each_ending_is_a_format(bank: Path, tmp_path: Path, cli: Cli) -> None:
     assert ENDINGS == pictures.ENDINGS
-    starts = {
-        ".svg": b"<svg",
-        ".png": b"\x89PNG",
-        ".pdf": b"%PDF",
-        ".html": b"<!DOC",
-        ".json": b"{",
-    }
-    for ending in ENDINGS:
+    starts = (b"<svg", b"\x89PNG", b"%PDF", b"<!DOC", b"{")
+    for ending, start in zip(ENDINGS, starts, strict=True):
         file = tmp_path / f"picture{ending}"
         call = ["-b", str(bank), "plot", "best-head", "--min-count", "1", "-o", str(file)]
         cli(*call)
-        assert file.read_bytes().startswith(starts[ending])
+        assert file.read_bytes().startswith(start)
 
 
 def test_sizes_may_be_in_halves(bank: Path, tmp_path: Path, cli: Cli) -> None:
@@ -75,19 +69,8 @@ def test_sizes_may_be_in_halves(bank: Path, tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.slow
 def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "picture.json"
-    call = [
-        "plot",
-        "best_head",
-        "--min-count",
-        "1",
-        "--theme",
-        "dark",
-        "--width",
-        "200",
-        "-b",
-        str(bank),
-    ]
-    cli(*call, "-o", file)
+    look = ("--theme", "dark", "--width", "200")
+    cli("-b", bank, "plot", "best_head", "--min-count", "1", *look, "-o", file)
     with open_bank(bank) as opened:
         rows = opened.query("best_head", min_count=1)
         chart = opened.plot("best_head", theme="dark", size=pictures.Size(200), min_count=1)
@@ -124,11 +107,7 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
-        (
-            ["best_head"],
-            2,
-            "plot needs -o FILE.\nType: attnbank plot best_head -o best_head",
-        ),
+        (["best_head"], 2, "plot needs -o FILE.\nType: attnbank plot best_head -o best_head"),
         (["best_head", "-o", "-"], 2, "plot needs -o FILE."),
         (["best_head", "-o", "a.jpg"], 2, "Cannot infer a format from a.jpg."),
         (["best_head", "-o", "a"], 2, "The name must end in .svg, .png, .pdf, .html, .json."),

