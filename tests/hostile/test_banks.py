@@ -174,8 +174,8 @@ def test_what_is_no_bank_is_refused(
     named = Path("secret.csv", "x.duckdb") if what == "below a file" else bank
     was = bank.lstat() if bank.is_symlink() or bank.exists() else None
     with hostile.nothing_made(bank.parent):
-        message = refused("-b", named, *command)
-    assert what != "an encrypted file" or "is encrypted" in message
+        error = refused("-b", named, *command)
+    assert what != "an encrypted file" or "is encrypted" in error
     if was is not None:
         assert (bank.lstat().st_ino, bank.lstat().st_mode) == (was.st_ino, was.st_mode)
 
@@ -327,10 +327,10 @@ def test_a_table_of_any_name_is_only_a_name(
         f"insert into {quoted(name)} values (1, 1, 'a')",
     )
     for command in of_them(READING, NAMES.index(name)):
-        message = _answer(bank, command, capsys)
-        assert SECRET not in message and "\x1b" not in message and "Error" not in message, (
+        printed = _answer(bank, command, capsys)
+        assert SECRET not in printed and "\x1b" not in printed and "Error" not in printed, (
             command,
-            message,
+            printed,
         )
     assert run_command_line(["-b", str(bank), "sql", f"select * from {quoted(name)}"]) == 0
     assert run_command_line(["-b", str(bank), "delete", "1"]) == 0, capsys.readouterr().err
@@ -371,8 +371,8 @@ def test_a_macro_of_a_bank_reads_no_file(
         _changed(bank, f"create or replace macro {macro} from query($$from {source}$$)")
     # Each macro is asked by every command, in three of its five sources.
     for command in of_them(READING, SOURCES.index(source)):
-        message = _answer(bank, command, capsys)
-        assert SECRET not in message, (command, message)
+        printed = _answer(bank, command, capsys)
+        assert SECRET not in printed, (command, printed)
 
 
 @pytest.mark.slow
@@ -424,10 +424,10 @@ def test_control_characters_of_a_bank_reach_no_terminal(
     )
     at = FIELDS.index(field)
     for command in [*of_them(READING, at), *of_them(more, at), *of_them(more, at + 1)]:
-        message = _answer(bank, command, capsys)
+        printed = _answer(bank, command, capsys)
         if command[-1] == "json":
-            message = message.replace("\u202e", "").replace("\x9b", "")
-        assert not [each for each in message if each != "\n" and not each.isprintable()], command
+            printed = printed.replace("\u202e", "").replace("\x9b", "")
+        assert not [each for each in printed if each != "\n" and not each.isprintable()], command
 
 
 @pytest.mark.parametrize("command", [
@@ -437,8 +437,8 @@ def test_control_characters_of_a_bank_reach_no_terminal(
 def test_control_characters_of_a_path_reach_no_terminal(
     command: tuple[str, ...], bank: Path, refused: Refused
 ) -> None:
-    message = refused("-b", "\x1b[31mred\n.duckdb", *command)
-    assert "\x1b" not in message
+    error = refused("-b", "\x1b[31mred\n.duckdb", *command)
+    assert "\x1b" not in error
 
 
 @pytest.mark.usual("csv")

@@ -434,5 +434,5 @@ def test_a_bound_is_told_in_two_lines(
         pytest.skip("without a pipeline each line of it is a sentence")
     strict = ["--strict"] if document.FAULTS[key[1]].is_mended else []
     with hostile.nothing_made(tmp_path):
-        message = refused("ingest", path, "--model", "minilm", *strict, status=1)
-    assert key[1] in message
+        error = refused("ingest", path, "--model", "minilm", *strict, status=1)
+    assert key[1] in error

@@ -92,11 +92,9 @@ def _is_plain(text: str) -> bool:
 
 def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
     """Whatever words DuckDB finds for it; what the system says of a file has another cause."""
-    result = duckdb.IOException(
-        "IO Error: Metadata block index 225 exceeds metadata block count 64"
-    )
+    error = duckdb.IOException("IO Error: Metadata block index 225 exceeds metadata block count 64")
     assert "b.duckdb is damaged: Metadata block index 225" in str(
-        bank_error(result, Path("b.duckdb"))
+        bank_error(error, Path("b.duckdb"))
     )
     for code in (errno.EMFILE, errno.EIO, errno.ELOOP, errno.EISDIR):
         refused = duckdb.IOException(f'Cannot open file "b.duckdb": {os.strerror(code)}')

@@ -66,15 +66,15 @@ def _ended(folder: Path, statement: str, *options: str, seconds: float) -> hosti
     (folder / "home").mkdir(exist_ok=True)
     made = [option for option in options if option.startswith("out")]
     with (folder / "s.sql").open("rb") as file, hostile.nothing_made(folder, but=made):
-        result = hostile.measured(
+        ended = hostile.measured(
             ["-b", "x.duckdb", "sql", "-", "--timeout", str(seconds), *options],
             folder, stdin=file.fileno(), seconds=seconds + PATIENCE,
         )  # fmt: skip
-    if result.status:
-        assert result.status == 1
-        hostile.check_lines(result.err.strip().splitlines())
-    assert result.memory < hostile.MOST_MEMORY
-    return result
+    if ended.status:
+        assert ended.status == 1
+        hostile.check_lines(ended.err.strip().splitlines())
+    assert ended.memory < hostile.MOST_MEMORY
+    return ended
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,9 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 )
 @pytest.mark.few("a function*", "one function*", "a plan*", "a text*", "recursion*", "rows*")
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
-    result = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
-    assert result.processor < start + (1 + LATE) * (os.cpu_count() or 1)
-    if result.status:
+    ended = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
+    assert ended.processor < start + (1 + LATE) * (os.cpu_count() or 1)
+    if ended.status:
         assert not (folder / "out.csv").exists()
     (folder / "out.csv").unlink(missing_ok=True)
 
@@ -117,19 +117,19 @@ def test_no_result_takes_more_memory_than_it_may(what: str, format_: str, folder
 @pytest.mark.usual("a list of 200 million")
 @pytest.mark.parametrize("what", ["a list of 200 million", "long texts", "groups without end"])
 def test_its_memory_can_be_less(what: str, folder: Path) -> None:
-    result = _ended(
+    ended = _ended(
         folder, LARGE[what], "-f", "csv", "-o", "out.csv", "--memory", "300MB", seconds=20
     )
-    assert result.memory < 1_300_000_000
-    assert result.status == 1
+    assert ended.memory < 1_300_000_000
+    assert ended.status == 1
 
 
 @pytest.mark.slow
 def test_a_table_has_the_first_rows_and_their_number(folder: Path) -> None:
-    result = _ended(folder, "from range(3000000)", seconds=60)
-    assert result.status == 0
-    assert len(result.out.splitlines()) == 10_002
-    assert result.err == (
+    ended = _ended(folder, "from range(3000000)", seconds=60)
+    assert ended.status == 0
+    assert len(ended.out.splitlines()) == 10_002
+    assert ended.err == (
         "Showing the first 10,000 of 3,000,000 rows;"
         " use -f csv, jsonl or parquet for all of them.\n"
     )
@@ -144,8 +144,8 @@ def test_programs_get_every_row(format_: str, folder: Path) -> None:
         " case when range % 3 > 0 then cast(range as varchar) end as text,"
         " [range, range + 1] as list from range(100000)"
     )
-    result = _ended(folder, statement, "-f", format_, "-o", f"out.{format_}", seconds=100)
-    assert result.status == 0, result.err
+    ended = _ended(folder, statement, "-f", format_, "-o", f"out.{format_}", seconds=100)
+    assert ended.status == 0, ended.err
     path = folder / f"out.{format_}"
     with open_bank(folder / "x.duckdb") as bank:
         expected = bank.sql(statement)
@@ -194,11 +194,11 @@ def test_the_time_to_start_is_not_the_statements(folder: Path) -> None:
     """Every process here takes two seconds to start, and the statement has one."""
     (folder / "slow").mkdir()
     (folder / "slow" / "sitecustomize.py").write_text("import time\ntime.sleep(2)\n")
-    result = hostile.measured(
+    ended = hostile.measured(
         ["-b", "x.duckdb", "sql", "select 1 as one", "--timeout", "1"],
         folder, env={"PYTHONPATH": str(folder / "slow")},
     )  # fmt: skip
-    assert (result.status, result.out.split()) == (0, ["one", "---", "1"]), result.err
+    assert (ended.status, ended.out.split()) == (0, ["one", "---", "1"]), ended.err
 
 
 # From Python.

@@ -40,11 +40,11 @@ def _check_damaged(tmp_path: Path, seed: int, is_packed: bool) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(hostile.damaged(gzip.compress(data, mtime=0) if is_packed else data, seed))
     try:
-        result = file_vectors(path, ["rain", "fell"])
+        vectors = file_vectors(path, ["rain", "fell"])
     except AttnbankError as error:
         assert error.fact and error.remedy and "\n" not in error.fact
     else:
-        assert result.vectors.shape == (2, result.vectors.shape[1])
+        assert vectors.vectors.shape == (2, vectors.vectors.shape[1])
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_the_control_takes_the_trained_weights_of_its_name(
 def test_a_damaged_folder_that_the_user_names(bank: Path, model: Path, refused: Refused) -> None:
     (model / "config.json").write_text('{"model_type": "bert", "vocab_size": 1000000000000}')
     command = ["-b", str(bank), "probe", "distance_words", "--train-run", "1", "--test-run", "2"]
-    message = refused(*command, "--model", model, status=1)
-    assert "vocab_size" in message
+    error = refused(*command, "--model", model, status=1)
+    assert "vocab_size" in error
 
 
 @pytest.mark.parametrize(

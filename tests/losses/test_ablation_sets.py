@@ -113,12 +113,12 @@ def test_ways_to_name_sets(bank: Path) -> None:
     select = "select layer, head from best_head(min_count := 1) where relation = 'punct'"
     flags = ["--heads", "1-1,1-2", "--query", select, "--best", "det", "--top", "2"]
     assert _ablate(bank, *flags, "--best", "dets", "--together", "--controls", "0") == 0
-    result = _sets(bank)
-    assert list(result) == ["1-1,1-2", "query", "det", "dets", "together"]
-    assert result["1-1,1-2"] == {(1, 1), (1, 2)} and len(result["query"]) == 1
+    sets = _sets(bank)
+    assert list(sets) == ["1-1,1-2", "query", "det", "dets", "together"]
+    assert sets["1-1,1-2"] == {(1, 1), (1, 2)} and len(sets["query"]) == 1
     top = list(dict.fromkeys(best.select("layer", "head").rows()))[:2]
-    assert result["det"] == result["dets"] == set(top)
-    assert result["together"] == set.union(*(result[name] for name in list(result)[:4]))
+    assert sets["det"] == sets["dets"] == set(top)
+    assert sets["together"] == set.union(*(sets[name] for name in list(sets)[:4]))
     assert _ablate(bank, "--each", name="each") == 0
     every = _sets(bank, "each")
     assert len(every) == LAYERS * HEADS and every["2-3"] == {(2, 3)}
@@ -134,18 +134,18 @@ def test_controls_are_like_the_set_and_apart_from_it(bank: Path, where: str) -> 
     flags += ["--controls-from", where]
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         assert _ablate(bank, *flags, "--seed", str(seed), name=name) == 0
-    result = _sets(bank)
-    chosen = result["1-1,1-2,3-1"] | result["2-1"]
+    sets = _sets(bank)
+    chosen = sets["1-1,1-2,3-1"] | sets["2-1"]
     for own in ("1-1,1-2,3-1", "2-1"):
-        controls = [heads for name, heads in result.items() if name.endswith(f" of {own}")]
+        controls = [heads for name, heads in sets.items() if name.endswith(f" of {own}")]
         assert len(controls) == 3 and len({frozenset(control) for control in controls}) == 3
         for heads in controls:
-            assert len(heads) == len(result[own]) and not heads & chosen
+            assert len(heads) == len(sets[own]) and not heads & chosen
             if where == "layers":
                 assert sorted(layer for layer, _ in heads) == sorted(
-                    layer for layer, _ in result[own]
+                    layer for layer, _ in sets[own]
                 )
-    assert result == _sets(bank, "b") != _sets(bank, "c")
+    assert sets == _sets(bank, "b") != _sets(bank, "c")
     with open_bank(bank) as opened:
         effects = opened.query("ablation_effect", ablation="a")
     assert effects["controls"].to_list() == [3, 3]

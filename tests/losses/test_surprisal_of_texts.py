@@ -79,18 +79,18 @@ def _check(found: Nats, expected: Nats) -> None:
 def test_sentences(kind: str, headed: Models, ingested: Ingested, sample: Path, few: Path) -> None:
     """The words of whole stories for a causal model, of which a pass tells all."""
     corpus = sample / "stories.conllu" if kind in CAUSAL else few
-    result = _measured(ingested(corpus, headed(kind)))
-    _check(result, oracle_words.read(corpus, headed(kind)).nats())
-    assert any(nats is None for nats in result.values()) == (kind in CAUSAL)  # the first words
-    assert min(nats for nats in result.values() if nats is not None) > 0
+    surprisals = _measured(ingested(corpus, headed(kind)))
+    _check(surprisals, oracle_words.read(corpus, headed(kind)).nats())
+    assert any(nats is None for nats in surprisals.values()) == (kind in CAUSAL)  # the first words
+    assert min(nats for nats in surprisals.values() if nats is not None) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bert"])
 def test_documents(kind: str, headed: Models, ingested: Ingested, few: Path) -> None:
-    result = _measured(ingested(few, headed(kind), "--context", "document"))
-    _check(result, oracle_words.read(few, headed(kind), "document").nats())
-    nulls = sum(nats is None for nats in result.values())
+    surprisals = _measured(ingested(few, headed(kind), "--context", "document"))
+    _check(surprisals, oracle_words.read(few, headed(kind), "document").nats())
+    nulls = sum(nats is None for nats in surprisals.values())
     assert nulls == (2 if kind == "llama" else 0)  # a document each
 
 
@@ -98,9 +98,9 @@ def test_documents(kind: str, headed: Models, ingested: Ingested, few: Path) -> 
 def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
     headed: Models, ingested: Ingested, few: Path
 ) -> None:
-    result = _measured(ingested(few, headed("gpt2"), "--bos"))
-    _check(result, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
-    assert None not in result.values()
+    surprisals = _measured(ingested(few, headed("gpt2"), "--bos"))
+    _check(surprisals, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
+    assert None not in surprisals.values()
 
 
 @pytest.mark.slow
@@ -108,8 +108,8 @@ def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
 def test_runs_of_tokens_have_words_too(
     kind: str, headed: Models, ingested: Ingested, few: Path
 ) -> None:
-    result = _measured(ingested(few, headed(kind), "--unit", "token"))
-    assert result == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
+    surprisals = _measured(ingested(few, headed(kind), "--unit", "token"))
+    assert surprisals == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
 
 
 @pytest.mark.slow
@@ -117,11 +117,11 @@ def test_a_sample_has_the_words_of_its_inputs(
     headed: Models, ingested: Ingested, few: Path
 ) -> None:
     bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
-    result = _measured(bank)
+    surprisals = _measured(bank)
     read = query_bank(bank, "select word from position where word is not null")
-    assert result.keys() == {word for (word,) in read} and len(result) < 50
-    expected = oracle_words.read(few, headed("gpt2")).only(result).nats()
-    _check(result, expected)
+    assert surprisals.keys() == {word for (word,) in read} and len(surprisals) < 50
+    expected = oracle_words.read(few, headed("gpt2")).only(surprisals).nats()
+    _check(surprisals, expected)
 
 
 @pytest.mark.slow
@@ -132,8 +132,8 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
     corpus = tmp_path / "fr.conllu"
     corpus.write_text(FRENCH, encoding="utf-8")
     bank = ingested(corpus, headed(kind))
-    result = _measured(bank)
-    _check(result, oracle_words.read(corpus, headed(kind)).nats())
+    surprisals = _measured(bank)
+    _check(surprisals, oracle_words.read(corpus, headed(kind)).nats())
     rows = query_bank(
         bank,
         "select word.form, surprisal.words, surprisal.nats is null from surprisal"
@@ -156,8 +156,8 @@ def test_words_that_a_piece_joins_share_a_surprisal(
 ) -> None:
     corpus = sample / "conversations.conllu"
     bank = ingested(corpus, headed("gpt2"), "--edges", "share")
-    result = _measured(bank)
-    _check(result, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
+    surprisals = _measured(bank)
+    _check(surprisals, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
     ((joint, without),) = query_bank(
         bank, "select count(*), count(*) - count(nats) from surprisal where words = 2"
     )

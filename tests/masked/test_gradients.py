@@ -114,7 +114,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     texts = [["The", "dogs", "barked", "at", "the", "old", "station", "."], ["Rain", "fell", "."]]
     batch = _batch(loaded, texts)
     masked = [draw.draw_mask(each.encoded) for each in batch.inputs]
-    result = Gradients(loaded.masked_lm).compute(
+    gradients = Gradients(loaded.masked_lm).compute(
         *pad_batch(batch, loaded.input_tokenizer.padding), masked
     )
 
@@ -148,7 +148,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 
             wide, narrow = difference(STEP), difference(STEP / 2)
             largest = max(largest, abs(narrow))
-            got = result[layer - 1][at, head, place, to]
+            got = gradients[layer - 1][at, head, place, to]
             # Half the step cuts off a quarter: what is still cut off is a third of the change.
             within = abs(wide - narrow) / 3 + bounds.slope(STEP / 2, 10, 64 * 64, 0)
             # Gradients are handed out in float32.
@@ -275,9 +275,9 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
 def test_an_estimate_counts_the_gradients(tiny_masked_lm: Models, press: Path) -> None:
     path = Path("never-made.duckdb")
     without = estimate(options(path, press, tiny_masked_lm("bert"), gradients=False))
-    result = estimate(options(path, press, tiny_masked_lm("bert")))
-    assert result.weights == without.weights
-    assert result.bytes - without.bytes == pytest.approx(4.2 * result.weights, abs=1)
+    expected = estimate(options(path, press, tiny_masked_lm("bert")))
+    assert expected.weights == without.weights
+    assert expected.bytes - without.bytes == pytest.approx(4.2 * expected.weights, abs=1)
 
 
 def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(

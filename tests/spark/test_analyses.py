@@ -130,33 +130,33 @@ def test_java_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_stages_follow_the_scope_of_names() -> None:
     """A name that is given twice, and one that hides a table, mean what they mean in one piece."""
-    result = stages_of(
+    compiled = stages_of(
         "with word as (select word.id from word), one as (with word as (select 1 as id)"
         " select word.id from word) select word.id from word join one on one.id = word.id"
         " join word as other on other.id = one.id"
     )
-    assert result.tables == {"word"}
-    assert [stage.reads for stage in result.stages] == [2, 1, 1]
-    outer, inner, one = (stage.view for stage in result.stages)
-    assert f"FROM {inner} AS word" in result.stages[2].statement
-    assert f"FROM {outer} AS word" in result.last and f"JOIN {one} AS one" in result.last
+    assert compiled.tables == {"word"}
+    assert [stage.reads for stage in compiled.stages] == [2, 1, 1]
+    outer, inner, one = (stage.view for stage in compiled.stages)
+    assert f"FROM {inner} AS word" in compiled.stages[2].statement
+    assert f"FROM {outer} AS word" in compiled.last and f"JOIN {one} AS one" in compiled.last
 
 
 def test_a_repeated_expression_is_one_stage() -> None:
     """So two analyses that read a third compute it once; what differs in a value stays apart."""
     one = "(with c as (select word.id from word where word.id > {0}) select c.id from c)"
-    result = stages_of(
+    compiled = stages_of(
         f"select a.id from {one.format(1)} as a join {one.format(1)} as b on a.id = b.id"
         f" join {one.format(2)} as c on a.id = c.id"
     )
-    assert [stage.reads for stage in result.stages] == [2, 1]
+    assert [stage.reads for stage in compiled.stages] == [2, 1]
 
 
 def test_what_reads_itself_is_one_stage() -> None:
-    result = stages_of(
+    compiled = stages_of(
         "with recursive base as (select word.id from word), climb as (select base.id from base"
         " union all select climb.id + 1 from climb where climb.id < 9) select climb.id from climb"
     )
-    base, climb = result.stages
+    base, climb = compiled.stages
     assert climb.statement.startswith("WITH RECURSIVE climb AS (") and base.reads == 1
-    assert f"FROM {base.view} AS base" in climb.statement and climb.view in result.last
+    assert f"FROM {base.view} AS base" in climb.statement and climb.view in compiled.last

@@ -62,9 +62,9 @@ def test_parts_that_are_whole_are_kept(sample: Path, tiny_model: Models, tmp_pat
     args = ["ingest", str(sample), "--model", str(tiny_model("bert")), "--batch-tokens", "64"]
     args += ["--engine", "spark", "--master", "local[1]", "--to", "filled"]
     parts = tmp_path / ".filled.ingest" / "parts.jsonl"
-    message = _interrupted(args, tmp_path, lambda _: parts.exists() and parts.stat().st_size > 0)
-    assert "Traceback" not in message
-    last = message.splitlines()[-1]
+    printed = _interrupted(args, tmp_path, lambda _: parts.exists() and parts.stat().st_size > 0)
+    assert "Traceback" not in printed
+    last = printed.splitlines()[-1]
     assert (
         last.startswith("Error: Interrupted; ")
         and "are kept. Run the same command to resume." in last

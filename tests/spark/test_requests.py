@@ -116,14 +116,14 @@ def test_what_nothing_has_is_told_alike(bank: Bank, exported: Exported) -> None:
 
 @pytest.mark.slow
 def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Path) -> None:
-    request = [["query", "gold_dependency", "-f", "table"], ["find", OBJECTS, "--limit", "5"]]
-    request.append(["count", OBJECTS, "--by", "O.upos"])
+    commands = [["query", "gold_dependency", "-f", "table"], ["find", OBJECTS, "--limit", "5"]]
+    commands.append(["count", OBJECTS, "--by", "O.upos"])
     messages = []
     for more in (["-b", str(full_bank)], ["--engine", "spark", "--data", str(folder)]):
         # One process for all, since what takes long is to start the JVM.
         text = (
             "from attnbank.cli.app import run_command_line as run\n"
-            f"for each in {request}: assert run(each + {more}) == 0"
+            f"for each in {commands}: assert run(each + {more}) == 0"
         )
         command = [sys.executable, "-c", text]
         messages.append(

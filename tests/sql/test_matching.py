@@ -77,11 +77,11 @@ def _rows(found: Matched, table: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("to_read", [True, False])
 def test_a_model_in_another_folder_is_the_same(to_read: bool) -> None:
-    result = _match(_named(1, "./mA"), _named(2, "./mB"), to_read=to_read)
-    (model,), (run,) = _rows(result, "model"), _rows(result, "run")
+    matched = _match(_named(1, "./mA"), _named(2, "./mB"), to_read=to_read)
+    (model,), (run,) = _rows(matched, "model"), _rows(matched, "run")
     assert (model["name"], run["name"], run["options"]) == ("./mA", "news/./mA", {"model": "bert"})
-    assert result.runs[0].places == [(0, 1), (1, 1)]
-    assert result.notes == ["The model ./mB of export2 is ./mA: the same weights and tokenizer."]
+    assert matched.runs[0].places == [(0, 1), (1, 1)]
+    assert matched.notes == ["The model ./mB of export2 is ./mA: the same weights and tokenizer."]
     other = _named(2, "./mB", tokenizer_sha256="d")  # the name is the same, and the model is not
     with pytest.raises(CallError, match=r"lacks the shard 2/2: export2 has 2/2 with another model"):
         _match(_named(1, "./mA"), other, to_read=to_read)
@@ -99,10 +99,10 @@ def test_a_corpus_of_another_name_is_the_same(to_read: bool) -> None:
     other = _catalog(2, 2)
     other["corpus"][0]["name"] = "copy"
     other["run"][0]["name"] = "copy/bert/shard2of2"
-    result = _match(_catalog(1, 2), other, to_read=to_read)
-    (corpus,), (run,) = _rows(result, "corpus"), _rows(result, "run")
+    matched = _match(_catalog(1, 2), other, to_read=to_read)
+    (corpus,), (run,) = _rows(matched, "corpus"), _rows(matched, "run")
     assert (corpus["name"], corpus["shard"], run["name"]) == ("news", None, "news/bert")
-    assert result.notes == ["The corpus copy of export2 is news: the same content and annotation."]
+    assert matched.notes == ["The corpus copy of export2 is news: the same content and annotation."]
 
 
 def test_what_an_ingest_tells_apart_a_merge_does_too() -> None:
@@ -135,29 +135,29 @@ def test_two_rows_of_one_source_stay_two() -> None:
     for table, name in (("corpus", "copy"), ("model", "mB"), ("run", "copy/mB")):
         twice[table].append(twice[table][0] | {"id": 2, "name": name})
     twice["run"][1] |= {"corpus": 2, "model": 2}
-    result = _match(twice, twice)
-    assert [row["name"] for row in _rows(result, "corpus")] == ["news", "copy"]
-    assert [row["name"] for row in _rows(result, "model")] == ["bert", "mB"]
-    assert [row["name"] for row in _rows(result, "run")] == ["news/bert", "copy/mB"]
-    assert result.ids("run", 1) == {1: 1, 2: 2} == result.whole_runs(1) and not result.notes
+    matched = _match(twice, twice)
+    assert [row["name"] for row in _rows(matched, "corpus")] == ["news", "copy"]
+    assert [row["name"] for row in _rows(matched, "model")] == ["bert", "mB"]
+    assert [row["name"] for row in _rows(matched, "run")] == ["news/bert", "copy/mB"]
+    assert matched.ids("run", 1) == {1: 1, 2: 2} == matched.whole_runs(1) and not matched.notes
 
 
 def test_shards_that_were_merged_before_and_the_others_become_the_run() -> None:
-    result = _match(_shard("3/5"), _shard("1-2+5/5"), _shard("4/5"))
-    assert [row["name"] for row in _rows(result, "run")] == ["news/bert"]
-    assert _rows(result, "corpus")[0]["shard"] is None
-    assert [result.first_corpora(number) for number in range(3)] == [{1: 1}] * 3
-    assert [number for number, _ in result.runs[0].places] == [1, 0, 2]
+    matched = _match(_shard("3/5"), _shard("1-2+5/5"), _shard("4/5"))
+    assert [row["name"] for row in _rows(matched, "run")] == ["news/bert"]
+    assert _rows(matched, "corpus")[0]["shard"] is None
+    assert [matched.first_corpora(number) for number in range(3)] == [{1: 1}] * 3
+    assert [number for number, _ in matched.runs[0].places] == [1, 0, 2]
 
 
 def test_shards_become_the_run() -> None:
-    result = _match(_catalog(2, 3), _catalog(1, 3), _catalog(3, 3))
-    ((corpus,), (model,), (run,)) = (_rows(result, each) for each in ("corpus", "model", "run"))
+    matched = _match(_catalog(2, 3), _catalog(1, 3), _catalog(3, 3))
+    ((corpus,), (model,), (run,)) = (_rows(matched, each) for each in ("corpus", "model", "run"))
     assert (corpus["shard"], corpus["path"], model["id"]) == (None, "/2/news", 1)
     assert run["name"] == "news/bert" and run["options"] == {"model": "bert"}
     assert (run["started"], run["finished"]) == (datetime(2026, 1, 1), datetime(2026, 2, 3))
-    assert [number for number, _ in result.runs[0].places] == [1, 0, 2]
-    assert [result.whole_runs(number) for number in range(3)] == [{}] * 3
+    assert [number for number, _ in matched.runs[0].places] == [1, 0, 2]
+    assert [matched.whole_runs(number) for number in range(3)] == [{}] * 3
     halves = (_catalog(1, 2), _catalog(2, 2, finished=None))
     assert _rows(_match(*halves), "run")[0]["finished"] is None
     with pytest.raises(CallError, match="in export2 it is unfinished"):
@@ -168,13 +168,13 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
     second = _catalog(1, 3)
     second["model"][0] |= {"sha256": "d", "name": "gpt", "random_seed": 1}
     second["run"][0]["name"] = "news/gpt/shard1of3"
-    result = _match(_catalog(1, 3), second)
-    assert _rows(result, "corpus")[0]["shard"] == "1/3"
-    assert (result.first_corpora(0), result.first_corpora(1)) == ({1: 1}, {})
-    rows = _rows(result, "run")
+    matched = _match(_catalog(1, 3), second)
+    assert _rows(matched, "corpus")[0]["shard"] == "1/3"
+    assert (matched.first_corpora(0), matched.first_corpora(1)) == ({1: 1}, {})
+    rows = _rows(matched, "run")
     assert [row["name"] for row in rows] == ["news/bert/shard1of3", "news/gpt/shard1of3"]
     assert [row["model"] for row in rows] == [1, 2]
-    assert (result.whole_runs(0), result.whole_runs(1)) == ({1: 1}, {1: 2})
+    assert (matched.whole_runs(0), matched.whole_runs(1)) == ({1: 1}, {1: 2})
     with pytest.raises(CallError, match="The shards 2-3/3 of the corpus news are in none of the b"):
         _match(_catalog(1, 3), second, to_read=False)
 

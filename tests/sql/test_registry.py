@@ -44,17 +44,17 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
 
 
 def test_a_header_is_read() -> None:
-    result = parse("words", "surface", HEADER + BODY)
-    assert (result.title, result.paper, result.grain) == (
+    analysis = parse("words", "surface", HEADER + BODY)
+    assert (analysis.title, analysis.paper, analysis.grain) == (
         "How many words there are",
         "nowhere",
         "one row",
     )
-    assert result.run == RunChoice(unit="word", contexts=("document", "sentence"))
-    assert result.formulas == ("n = |W|, where W are the words", "share = n / n")
+    assert analysis.run == RunChoice(unit="word", contexts=("document", "sentence"))
+    assert analysis.formulas == ("n = |W|, where W are the words", "share = n / n")
     assert parse("words", "surface", HEADER.replace("-- formula", "-- note") + BODY).formulas == ()
-    assert result.notes == ("words are counted, and nothing else",)
-    least, names, run = result.parameters
+    assert analysis.notes == ("words are counted, and nothing else",)
+    least, names, run = analysis.parameters
     assert (run.name, run.type, run.default) == ("run", "varchar", "null")
     assert run.help.endswith("newest finished one of trained weights that fits")
     assert (least.name, least.type, least.default, least.help) == (
@@ -64,11 +64,11 @@ def test_a_header_is_read() -> None:
         "the least, or 0",
     )
     assert (names.type, names.default) == ("varchar[]", "['a', 'b']")
-    assert [(column.name, column.type) for column in result.columns] == [
+    assert [(column.name, column.type) for column in analysis.columns] == [
         ("n", "bigint"),
         ("share", "decimal(4,1)"),
     ]
-    assert result.statement == (
+    assert analysis.statement == (
         "with\n\nchosen_run as (\n"
         "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
         "    from chosen_run(\n"
@@ -79,7 +79,7 @@ def test_a_header_is_read() -> None:
         "select count(*) as n, 1.0 as share\n"
         "from word where cast($least as integer) > 0 and 'a' in cast($names as varchar[])"
     )
-    assert not result.is_view
+    assert not analysis.is_view
     assert parse("table_9", "paper", HEADER + BODY).relation == "paper.table_9"
 
 
@@ -197,27 +197,27 @@ NAMED = """\
     ],
 )
 def test_what_a_header_names_is_written_out(body: str, start: str) -> None:
-    result = parse("words", OWN, f"{NAMED}{body}\n")
-    assert [(parameter.name, parameter.default) for parameter in result.parameters] == [
+    analysis = parse("words", OWN, f"{NAMED}{body}\n")
+    assert [(parameter.name, parameter.default) for parameter in analysis.parameters] == [
         ("run", "null"),
         ("min_count", "10"),
     ]
-    assert [column.type for column in result.columns] == ["varchar", "varchar"]
-    assert result.body.startswith(start) and result.body.count("chosen_run as (") == 1
-    assert sqlglot.parse_one(result.body, dialect="duckdb").find(sqlglot.exp.With) is not None
+    assert [column.type for column in analysis.columns] == ["varchar", "varchar"]
+    assert analysis.body.startswith(start) and analysis.body.count("chosen_run as (") == 1
+    assert sqlglot.parse_one(analysis.body, dialect="duckdb").find(sqlglot.exp.With) is not None
     # What --show-sql prints is a whole file, which means the same in a folder of one's own.
-    again = parse("words", OWN, result.text)
+    again = parse("words", OWN, analysis.text)
     assert (again.text, again.body, again.parameters) == (
-        result.text,
-        result.body,
-        result.parameters,
+        analysis.text,
+        analysis.body,
+        analysis.parameters,
     )
 
 
 def test_a_header_that_declares_the_run_chooses_it_itself() -> None:
     text = NAMED.replace("run, min_count", "run varchar = null: name or id")
-    result = parse("words", OWN, f"{text}select 1 from chosen_run(requested := $run)")
-    assert result.body == "select 1 from chosen_run(requested := $run)"
+    analysis = parse("words", OWN, f"{text}select 1 from chosen_run(requested := $run)")
+    assert analysis.body == "select 1 from chosen_run(requested := $run)"
 
 
 def test_an_unknown_name_in_a_header_is_told() -> None:

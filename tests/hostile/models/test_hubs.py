@@ -63,8 +63,8 @@ def test_a_name_without_a_network_ends_in_two_lines(
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(corpus.parent / "none"))
     began = time.monotonic()
     with hostile.nothing_made(corpus.parent):
-        message = refused("ingest", corpus, "-m", "no-such-owner/none", *dry, status=2)
-    assert "not on this machine" in message and "minilm" in message
+        error = refused("ingest", corpus, "-m", "no-such-owner/none", *dry, status=2)
+    assert "not on this machine" in error and "minilm" in error
     assert time.monotonic() - began < 4.5
 
 
@@ -118,13 +118,13 @@ def hub(folder: Path) -> Iterator[str]:
 @pytest.mark.slow
 def test_a_hub_that_answers_is_asked_and_what_was_fetched_is_kept(corpus: Path, hub: str) -> None:
     command = ["ingest", "rain.conllu", "-m", "owner/tiny", "-q"]
-    options = {"HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0"}
-    first = hostile.measured(command, corpus.parent, env=options)
+    env = {"HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0"}
+    first = hostile.measured(command, corpus.parent, env=env)
     assert first.status == 0, first.err
     (corpus.parent / "attnbank.duckdb").unlink()
     again = hostile.measured(command, corpus.parent)
     assert again.status == 0, again.err
-    gone = hostile.measured([*command[:-2], "owner/none", "-q"], corpus.parent, env=options)
+    gone = hostile.measured([*command[:-2], "owner/none", "-q"], corpus.parent, env=env)
     assert gone.status == 2
     hostile.check_lines(gone.err.strip().splitlines())
 

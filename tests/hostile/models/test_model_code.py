@@ -58,8 +58,8 @@ def test_code_in_a_folder_is_not_run(
 ) -> None:
     marker = _evil(folder)
     with hostile.nothing_made(corpus.parent):
-        message = refused("ingest", corpus, "--model", folder, *more)
-    assert "--trust-remote-code" in message and not marker.exists()
+        error = refused("ingest", corpus, "--model", folder, *more)
+    assert "--trust-remote-code" in error and not marker.exists()
 
 
 @pytest.mark.slow

@@ -63,8 +63,8 @@ def test_weights_elsewhere_are_refused(
     _index(folder, named)
     (folder / "model.safetensors").rename(folder.parent / "elsewhere.safetensors")
     with hostile.nothing_made(corpus.parent):
-        message = refused("ingest", corpus, "--model", folder, "-q", status=1)
-    assert "names a file outside its folder" in str(message)
+        error = refused("ingest", corpus, "--model", folder, "-q", status=1)
+    assert "names a file outside its folder" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_other_files_elsewhere_are_refused(
     refused: Refused,
 ) -> None:  # fmt: skip
     hostile.change_json(folder / file, **values)
-    message = refused("ingest", corpus, "--model", folder, "-q", status=1)
-    assert f"The {file} of" in str(message) and "outside its folder" in str(message)
+    error = refused("ingest", corpus, "--model", folder, "-q", status=1)
+    assert f"The {file} of" in str(error) and "outside its folder" in str(error)
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_weights_that_unpack_to_far_more_are_refused_before_they_do(
                 zeros.write(bytes(2**20))
     small.replace(file)
     ended = hostile.measured(["ingest", "rain.conllu", "-m", "model"], corpus.parent)
-    message = ended.err.strip().splitlines()
-    hostile.check_lines(message)
-    assert "pytorch_model.bin of model has" in message[-2] and "but unpacks to 1,5" in message[-2]
+    error = ended.err.strip().splitlines()
+    hostile.check_lines(error)
+    assert "pytorch_model.bin of model has" in error[-2] and "but unpacks to 1,5" in error[-2]
     assert ended.memory < hostile.MOST_MEMORY
