@@ -96,7 +96,7 @@ def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
     assert row["difference"] == pytest.approx(means[0])
     assert row["whole"] == pytest.approx(np.mean([each[3] for each in rows]))
     assert row["control_mean"] == pytest.approx(np.mean(means[1:]))
-    assert row["p"] == pytest.approx((1 + sum(each >= means[0] for each in means[1:])) / SETS)
+    assert row["p"] == pytest.approx((1 + sum(mean >= means[0] for mean in means[1:])) / SETS)
     told = mean_difference(
         [difference[chosen & (document == each)].tolist() for each in range(1, DOCUMENTS + 1)]
     )
@@ -132,7 +132,7 @@ def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str)
         (own,) = [
             each for each in every if each.get("paradigm", each.get("attractors")) in ("all", None)
         ]
-        assert tuple(own[each] for each in names) == (row["difference"], row["low"], row["high"])
+        assert tuple(own[name] for name in names) == (row["difference"], row["low"], row["high"])
         assert all(
             each["difference"] is None
             for each in frame.rows(named=True)

@@ -40,9 +40,9 @@ def test_every_gain(
         if row["n"] < 5 or row["relation"] == "all":
             continue
         beside = [
-            Fraction(each["correct"], each["n"])
-            for each in offsets
-            if each["relation"] == row["relation"] and each["side"] in SIDES[row["direction"]]
+            Fraction(offset["correct"], offset["n"])
+            for offset in offsets
+            if offset["relation"] == row["relation"] and offset["side"] in SIDES[row["direction"]]
         ]
         gain = Fraction(row["correct"], row["n"]) - max(beside)
         found = (gain, row["relation"], row["direction"])

@@ -53,11 +53,11 @@ def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
     assert told["about"]
     analysis, params = _analysis(case), told.get("params", {})
     with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
-        found = bank.query(analysis.name, **params)
-        _check(found, read_rows(told["expect"]), is_ordered=_is_ordered(analysis))
+        rows = bank.query(analysis.name, **params)
+        _check(rows, read_rows(told["expect"]), is_ordered=_is_ordered(analysis))
         for door in (_by_macro, _inlined) if FULLEST[analysis.name] == case else ():
             assert_frame_equal(
-                door(bank, analysis, params), found, check_row_order=_is_ordered(analysis)
+                door(bank, analysis, params), rows, check_row_order=_is_ordered(analysis)
             )
 
 

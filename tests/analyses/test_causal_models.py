@@ -171,7 +171,7 @@ def test_each_way_is_a_run_of_its_own_that_says_so(
     assert [row[1:] for row in told] == [
         ("special", None), ("word", None), (None, own), (None, "a"),
     ]  # fmt: skip
-    assert [(each.first_word, each.bos) for each in runs[1].values()] == [row[1:] for row in told]
+    assert [(run.first_word, run.bos) for run in runs[1].values()] == [row[1:] for row in told]
     assert connection.execute("select causal from model").fetchall() == [(True,)]
 
 

@@ -28,11 +28,11 @@ from attnbank.sql.errors import CallError, QueryError
 def names(full_bank: Path) -> list[str]:
     """The runs over words of the whole sample, sentences first."""
     with duckdb.connect(str(full_bank), read_only=True) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "select name from run where unit = 'word' and subword = 'mean' and corpus = 2"
             " order by id"
         ).fetchall()
-    return [name for (name,) in found]
+    return [name for (name,) in rows]
 
 
 @pytest.fixture(scope="module")

@@ -103,9 +103,9 @@ def test_heads_of_repetition(
     inputs = _inputs(connection, names[what])
     given = ", ".join(f"{name} := {value}" for name, value in excluded.items())
     for name in slow.PATTERNS:
-        found = _rows(connection, f"{name}(run := '{names[what]}', {given})", 2)
+        rows = _rows(connection, f"{name}(run := '{names[what]}', {given})", 2)
         expected = slow.scores(inputs, name, is_causal=is_causal, **excluded)
-        _check(found, expected)
+        _check(rows, expected)
         assert any(each["n"] for each in expected.values())
         assert len({each["score"] for each in expected.values()}) > 6  # that heads differ at all
 
@@ -117,7 +117,7 @@ def test_sinks(
 ) -> None:
     _, is_causal, names = bank
     inputs = _inputs(connection, names[what])
-    usual = float(np.median([each.maps.mean() for each in inputs]))
+    usual = float(np.median([input.maps.mean() for input in inputs]))
     for epsilon in (0.3, usual):
         told = f"run := '{names[what]}', epsilon := {epsilon}"
         expected = slow.sinks(inputs, epsilon, is_causal=is_causal)

@@ -68,7 +68,7 @@ def _best(accuracy: dict[Head, float]) -> Head:
 
 
 def _mean(rows: list[dict[Head, float]]) -> dict[Head, float]:
-    return {head: sum(each[head] for each in rows) / len(rows) for head in rows[0]}
+    return {head: sum(row[head] for row in rows) / len(rows) for head in rows[0]}
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def _with_keys(text: str) -> tuple[str, int]:
     tree = sqlglot.parse_one(text, dialect="duckdb")
     order = tree.args["order"]
     tree.set("order", None)
-    keys = [each.this for each in order.expressions]
+    keys = [expression.this for expression in order.expressions]
     if isinstance(tree, exp.SetOperation):  # orders by its columns alone
         named = ", ".join(f"{key.sql()} as key_{at}" for at, key in enumerate(keys))
         return f"select {named} from ({tree.sql(dialect='duckdb')})", len(keys)
@@ -42,7 +42,7 @@ def _with_keys(text: str) -> tuple[str, int]:
 
 @every
 def test_no_two_rows_are_equal_in_what_it_orders_by(analysis: Analysis, bank: Bank) -> None:
-    defaults = {each.name: each.default for each in analysis.parameters}
+    defaults = {parameter.name: parameter.default for parameter in analysis.parameters}
     if "p_below" in defaults:  # the bank is of random weights
         defaults["p_below"] = "2"
     statement = analysis.with_parameters(defaults.__getitem__)

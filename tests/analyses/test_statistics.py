@@ -175,14 +175,14 @@ def test_heads_that_are_no_better_are_seldom_called_better(
         "differences": (2 * only_head - n).reshape(-1, documents).tolist(),
     })  # fmt: skip
     functions.register("nulls", nulls.to_arrow())
-    found = functions.execute(
+    rows = functions.execute(
         "select count(*) filter (where pairs < 0.05), count(*) filter (where documents < 0.05),"
         " avg(alone) from (select corpus, min(mcnemar_better(head, other)) * 144 as pairs,"
         " min(sign_flips(differences)) * 144 as documents,"
         " avg(case when sign_flips(differences) < 0.05 then 1 else 0 end) as alone"
         " from nulls group by corpus)"
     ).fetchall()
-    ((by_pairs, by_documents, alone),) = found
+    ((by_pairs, by_documents, alone),) = rows
     assert by_pairs > 40 and by_documents < 12 and 0.03 < alone < 0.055
 
 

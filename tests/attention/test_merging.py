@@ -49,9 +49,9 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
     """The weights, peaks and sums of one input, all its maps at once."""
     one = INPUTS[at]
     size, places = len(one.ids), len(one.positions)
-    maps = np.stack([each[at, :, :size, :size].numpy() for each in _attentions()])
+    maps = np.stack([attention[at, :, :size, :size].numpy() for attention in _attentions()])
     pieces = PieceMap.from_ranges(
-        [(each.start, each.end) for each in one.positions],
+        [(position.start, position.end) for position in one.positions],
         [each.word is not None for each in one.positions],
     )
     pooled = np.empty((LAYERS * HEADS, places, places), np.float32)
@@ -98,7 +98,7 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     np.testing.assert_array_equal(found.weights, weights if with_weights else nothing)
     for (_, highest, sums), peak, total in zip(alone, found.peaks, found.sums, strict=True):
         for one, other in ((highest, peak), (sums, total)):
-            for name in (each.name for each in fields(one)):
+            for name in (field.name for field in fields(one)):
                 np.testing.assert_array_equal(getattr(other, name), getattr(one, name), name)
 
 

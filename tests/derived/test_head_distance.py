@@ -69,7 +69,7 @@ def test_of_every_pair(writable: Callable[[str], Path], name: str, smoothing: fl
         [found[key] for key in expected],
         list(expected.values()),
         rtol=0,
-        atol=within([len(each.tokens) for each in inputs]),
+        atol=within([len(input.tokens) for input in inputs]),
     )
     assert {row[5] for row in rows} == {sum(len(each.tokens) for each in inputs)}
 
@@ -80,7 +80,7 @@ def test_layers_within_and_between(writable: Callable[[str], Path]) -> None:
     with open_to_read(path) as connection:
         rows = connection.execute("from layer_similarity()").fetchall()
         inputs = slow.inputs(connection)
-    tokens = sum(len(each.tokens) for each in inputs)
+    tokens = sum(len(input.tokens) for input in inputs)
     distances = slow.divergences(inputs, 0.001)
     off = within([len(each.tokens) for each in inputs]) / tokens
     for layer, near, between, ratio, pairs_within, pairs_between, _ in rows:
@@ -112,8 +112,8 @@ def test_the_same_whatever_the_threads_and_blocks() -> None:
     maps = [random.dirichlet(np.ones(n), (5, n)).astype(np.float32) for n in (3, 40, 200)]
     one, many = Distances(5, 0.001, threads=1), Distances(5, 0.001, threads=4)
     one.add_maps(maps)
-    for each in maps:
-        many.add_maps([each])
+    for map in maps:
+        many.add_maps([map])
     assert many.matrix() == pytest.approx(one.matrix(), abs=2 * within([3, 40, 200]))
     assert one.tokens == many.tokens == 243
 

@@ -105,8 +105,8 @@ def test_the_same_probe_is_not_trained_twice(
     with open_bank(bank) as opened:
         assert opened.sql("select id from probe order by id")["id"].to_list() == [2, 3]
         for table in ("probe_score", "probe_weight"):
-            found = opened.sql(f"select distinct probe from {table} order by probe")
-            assert found["probe"].to_list() == [2, 3]
+            rows = opened.sql(f"select distinct probe from {table} order by probe")
+            assert rows["probe"].to_list() == [2, 3]
 
 
 @pytest.mark.slow

@@ -86,9 +86,9 @@ def test_counts_equal_the_slow_ones(reading: duckdb.DuckDBPyConnection) -> None:
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
     rng = np.random.default_rng(0)
     guesses = [
-        [head if rng.random() < 0.4 else int(rng.integers(len(each.heads) + 1))
-         for head in each.heads]
-        for each in sentences
+        [head if rng.random() < 0.4 else int(rng.integers(len(sentence.heads) + 1))
+         for head in sentence.heads]
+        for sentence in sentences
     ]  # fmt: skip
     frame = scores(task.test.sentences, _flat(sentences, guesses), 3, rng)
     found = {row[0]: row[1:] for row in frame.select(
@@ -100,7 +100,7 @@ def test_counts_equal_the_slow_ones(reading: duckdb.DuckDBPyConnection) -> None:
 def test_right_branching_is_the_next_word(reading: duckdb.DuckDBPyConnection) -> None:
     task = probe_tasks.task(reading, "attention")
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
-    chains = [[*range(2, len(each.heads) + 1), 0] for each in sentences]
+    chains = [[*range(2, len(sentence.heads) + 1), 0] for sentence in sentences]
     found = right_branching(task.test.sentences)
     is_word = task.test.sentences.is_word
     assert found[is_word].tolist() == _flat(sentences, chains)[is_word].tolist()

@@ -131,7 +131,7 @@ def test_the_best_epoch_is_kept(toy_bank: Path) -> None:
     report = train_probe(toy_bank, "attention", "train", "test", options, seen.append)
     losses = [each.held_out_loss for each in seen]
     assert None not in losses
-    best = int(np.argmin([each or 0 for each in losses])) + 1
+    best = int(np.argmin([loss or 0 for loss in losses])) + 1
     assert report.best_epoch == best
     assert report.epochs == len(seen) == best + 4 < 60
 

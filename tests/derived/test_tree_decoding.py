@@ -168,7 +168,7 @@ def test_phrases_are_split_at_the_largest_distance(steps: list[int]) -> None:
     distances = np.array([steps], dtype=np.float64)
     first, last = split_spans(distances)
     found = list(zip(first[0].tolist(), last[0].tolist(), strict=True))
-    assert set(found) == _split([float(each) for each in steps], 0, len(steps))
+    assert set(found) == _split([float(step) for step in steps], 0, len(steps))
     assert len(found) == len(set(found)) == len(steps)
 
 

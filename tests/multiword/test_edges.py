@@ -76,7 +76,7 @@ def _inputs(bank: Path, folder: str, context: str, **how: Any) -> list[Input]:
     own = describe(folder).input_tokenizer
     with open_to_write(bank, "test") as connection:
         plan = Planner(own, "word", 1000, 1024, context, **how).plan(cursor_query(connection), 1)
-        found = [each for batch in plan.batches for each in batch.inputs]
+        found = [input for batch in plan.batches for input in batch.inputs]
     return sorted(found, key=lambda each: each.spans[0].first)
 
 
@@ -84,9 +84,14 @@ def _positions(input: Input) -> list[tuple[int, int, str, list[str]]]:
     """First and last word, text and pieces of each position."""
     spans, pieces = input.spans, input.encoded.pieces
     return [
-        (spans[each.word].first, spans[each.word].last, each.text, [*pieces[each.start : each.end]])
-        for each in input.encoded.positions
-        if each.word is not None
+        (
+            spans[position.word].first,
+            spans[position.word].last,
+            position.text,
+            [*pieces[position.start : position.end]],
+        )
+        for position in input.encoded.positions
+        if position.word is not None
     ]
 
 
@@ -186,7 +191,7 @@ def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
     (input,) = _inputs(bank, folder, "sentence", multiword="parts", edges="share")
     whole = tokenizer.encode("de le pain cannot", add_special_tokens=False).tokens
     assert [piece for _, _, _, pieces in _positions(input) for piece in pieces] == whole
-    assert [each[2] for each in _positions(input)] == ["de", "le", "pain", "cannot"]
+    assert [position[2] for position in _positions(input)] == ["de", "le", "pain", "cannot"]
 
 
 @pytest.mark.slow

@@ -18,14 +18,14 @@ def _check_pieces(case: Case) -> None:
     expected = [
         (
             sequence,
-            each.kind,
-            each.text,
-            each.pieces,
-            min(each.words, default=None),
-            max(each.words) if len(each.words) > 1 else None,
+            position.kind,
+            position.text,
+            position.pieces,
+            min(position.words, default=None),
+            max(position.words) if len(position.words) > 1 else None,
         )
         for sequence, input in zip(case.sequences, case.inputs, strict=True)
-        for each in input.positions
+        for position in input.positions
     ]
     assert rows == sorted(expected, key=lambda row: row[0])
 
@@ -40,10 +40,10 @@ def test_pieces_and_words_of_documents(documents: Case) -> None:
 
 def _check_weights(case: Case) -> None:
     """The weights of the bank are those of a pass over one input at a time, but for rounding."""
-    inputs = [case.model.tensors(each.ids) for each in case.inputs]
+    inputs = [case.model.tensors(input.ids) for input in case.inputs]
     allowed = bounds.attention(case.model.module, inputs)
     for mine, theirs in zip(case.own(), case.inputs, strict=True):
-        longest = max(len(each.tokens) for each in mine.positions)
+        longest = max(len(position.tokens) for position in mine.positions)
         assert np.abs(mine.maps - theirs.maps).max() <= allowed * longest
 
 
@@ -84,16 +84,16 @@ def test_pieces_of_tokens(tokens: Case) -> None:
     expected = [
         (
             sequence,
-            "token" if each.words else each.kind,
-            each.text,
-            each.pieces,
-            min(each.words, default=None),
-            max(each.words) if len(each.words) > 1 else None,
+            "token" if position.words else position.kind,
+            position.text,
+            position.pieces,
+            min(position.words, default=None),
+            max(position.words) if len(position.words) > 1 else None,
         )
         for sequence, input in sorted(
             zip(tokens.sequences, tokens.inputs, strict=True), key=lambda pair: pair[0]
         )
-        for each in input.positions
+        for position in input.positions
     ]
     assert rows == expected
     _check_weights(tokens)

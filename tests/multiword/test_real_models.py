@@ -37,7 +37,8 @@ def test_pieces(french: Case) -> None:
         found.setdefault(sequence, []).append(tuple(row))
     for sequence, input in zip(french.sequences, french.inputs, strict=True):
         assert found[sequence] == [
-            (each.text, each.pieces, len(each.words) > 1) for each in input.positions
+            (position.text, position.pieces, len(position.words) > 1)
+            for position in input.positions
         ]
 
 

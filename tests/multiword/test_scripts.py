@@ -65,7 +65,7 @@ def _positions(case: Case) -> list[tuple[str, list[str], bool]]:
     )
     words = [each for each in WORDS.values() for _ in range(2)]
     expected = [
-        row for each in words for row in (("x", False), (each, False), (each, True), (".", False))
+        row for word in words for row in (("x", False), (word, False), (word, True), (".", False))
     ]
     assert [(text, is_shared) for text, _, is_shared in rows] == expected
     units = [unit for sentence in case.corpus.sentences for unit in sentence]
@@ -77,7 +77,7 @@ def _positions(case: Case) -> list[tuple[str, list[str], bool]]:
 
 def _fits(pieces: list[str], unknown: str, text: str) -> bool:
     """Whether the pieces put together are the text; an unknown piece stands for some of it."""
-    pattern = "".join(".+" if each == unknown else re.escape(each) for each in pieces)
+    pattern = "".join(".+" if piece == unknown else re.escape(piece) for piece in pieces)
     return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 
@@ -85,7 +85,12 @@ def _fits(pieces: list[str], unknown: str, text: str) -> bool:
 def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
     """The first word of a text and those after white space begin with `▁`, all others do not."""
     case = read(written, multilingual_model)
-    own = [each.pieces for input in case.inputs for each in input.positions if each.kind == "word"]
+    own = [
+        position.pieces
+        for input in case.inputs
+        for position in input.positions
+        if position.kind == "word"
+    ]
     for at, ((text, pieces, space), slow) in enumerate(zip(_positions(case), own, strict=True)):
         before = "▁" if space or at % 4 == 0 else ""
         assert _fits(pieces, "<unk>", before + "▁".join(text.split())), (text, pieces)
@@ -99,7 +104,7 @@ def test_wordpiece(read: Make, written: Path) -> None:
     normalizer = Tokenizer.from_file(str(folder / "tokenizer.json")).normalizer
     for text, pieces, _ in _positions(read(written, folder)):
         plain = "".join(normalizer.normalize_str(text).split())
-        assert _fits([each.removeprefix("##") for each in pieces], "[UNK]", plain), (text, pieces)
+        assert _fits([piece.removeprefix("##") for piece in pieces], "[UNK]", plain), (text, pieces)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def test_a_row_for_each_word(documents: Case, capfd: pytest.CaptureFixture[str])
         start = first - documents.first_word - 1
         rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
         sentence = documents.corpus.words[start + 1].sentence
-        words = [each for each in documents.corpus.words if each.sentence == sentence]
+        words = [word for word in documents.corpus.words if word.sentence == sentence]
         assert [row["index"] for row in rows] == [each.index for each in words]
         for row in rows:
             place = start + row["index"]

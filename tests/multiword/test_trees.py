@@ -65,7 +65,7 @@ def _map(maps: np.ndarray, source: str, layer: int | None, head: int | None) -> 
 
 
 def _few(keys: Iterator[Key]) -> list[Key]:
-    return [each for each in keys if each[0] not in ("head", "ensemble") or each[1:3] in HEADS]
+    return [key for key in keys if key[0] not in ("head", "ensemble") or key[1:3] in HEADS]
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_best_tree_scores_on_the_half_that_chose_nothing(case: Case, tmp_path: P
         for row in own.query("best_tree", classification="relation")
         if row["gain"] is not None
     ]
-    assert [True] * 4 in ends and all(len({*each}) == 1 for each in ends)
+    assert [True] * 4 in ends and all(len({*end}) == 1 for end in ends)
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_the_small_real_model_and_a_decoder_over_unseen_text(
         counted = decoded.counts(zip(every, trees[key], strict=True))
         assert (row["n"], row["correct"], row["found"]) == counted, key
     alone = [each.maps for each in own.own()]
-    for key in [each for each in trees if each[0] != "ensemble"][::7]:
+    for key in [tree for tree in trees if tree[0] != "ensemble"][::7]:
         for at in range(0, len(every), 9):
             sentence = every[at]
             scores = decoded.scores(

@@ -37,7 +37,7 @@ _OUTPUT = {
 
 def layers_of(model: Any) -> list[Any]:
     """The layers of a model, first to last."""
-    lists = [each for each in model.modules() if isinstance(each, torch.nn.ModuleList)]
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
     path = _OUTPUT[model.config.model_type]
     for each in lists:
         try:

@@ -175,7 +175,7 @@ def sinks(
     """Of each position the share of heads whose mean attention to it exceeds epsilon, and more."""
     found: dict[int, dict[str, float | None]] = {}
     for position in range(max(len(each.tokens) for each in inputs)):
-        own = [each for each in inputs if len(each.tokens) > position]
+        own = [input for input in inputs if len(input.tokens) > position]
         by_input = [alphas(each, position, is_causal=is_causal) for each in own]
         shares = [
             (each.document, float((alpha > epsilon).mean()), 1.0)
@@ -186,7 +186,7 @@ def sinks(
         sink, low, high = mean(shares, {each.document for each in inputs})
         found[position] = {
             "sink": sink, "low": low, "high": high,
-            "sink_chance": float(np.mean([each > epsilon for each in chances])),
+            "sink_chance": float(np.mean([chance > epsilon for chance in chances])),
             "weight": float(np.mean([alpha.mean() for alpha in by_input])),
             "chance": float(np.mean(chances)), "sequences": len(own),
         }  # fmt: skip
@@ -197,7 +197,7 @@ def sink_heads(
     inputs: list[Read], epsilon: float, position: int, *, is_causal: bool
 ) -> dict[Head, dict[str, float | None]]:
     """Of each head the share of the inputs in which it rests on a position."""
-    own = [each for each in inputs if len(each.tokens) > position]
+    own = [input for input in inputs if len(input.tokens) > position]
     by_input = np.array([alphas(each, position, is_causal=is_causal) for each in own])
     found: dict[Head, dict[str, float | None]] = {}
     for layer in range(by_input.shape[1]):

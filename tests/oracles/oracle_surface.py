@@ -219,8 +219,8 @@ def by_class(
         n = len(one.tokens)
         members: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for at in range(n):
-            for each in classes(one, at, known):
-                members[each].append(at)
+            for class_ in classes(one, at, known):
+                members[class_].append(at)
         real = [at for at in range(n) if one.words[at] is not None]
         values: dict[Key, float] = {}
         for layer, head, weights in heads(one):

@@ -86,11 +86,11 @@ def read(
     for positions, ids in passes.layouts(tokenizer, corpus, context, shares=shares):
         before = [] if bos is None else [vocabulary[bos]]
         spans = []
-        for each in positions:
-            if each.kind == "word":
-                first = len(before) + each.tokens[0]
-                spans.append((first, first + len(each.tokens)))
-                found.words.append([word + 1 for word in each.words])
+        for position in positions:
+            if position.kind == "word":
+                first = len(before) + position.tokens[0]
+                spans.append((first, first + len(position.tokens)))
+                found.words.append([word + 1 for word in position.words])
         whole = (*before, *ids)
         found.texts.append((whole, (0,) * len(whole), tuple(spans)))
     return found
@@ -104,7 +104,7 @@ def boundaries(
     `ends` are the tokens that end a text, where the vocabulary has them.
     """
     special = {id for id, each in tokenizer.get_added_tokens_decoder().items() if each.special}
-    ids_of_ends = {tokenizer.token_to_id(each) for each in ends} - {None}
+    ids_of_ends = {tokenizer.token_to_id(end) for end in ends} - {None}
     letter = tokenizer.token_to_id("a")
     of_kind: dict[str, list[int]] = {" ": [], "a": [], ".": []}
     for id in range(tokenizer.get_vocab_size()):

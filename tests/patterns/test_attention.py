@@ -19,9 +19,9 @@ def bank(sample_bank: Path) -> Iterator[Bank]:
 
 
 def test_a_node_may_be_called_sep(bank: Bank) -> None:
-    found = bank.find("pattern { SEP [upos=VERB]; A =[3-1]=> SEP }", context=False)
+    hits = bank.find("pattern { SEP [upos=VERB]; A =[3-1]=> SEP }", context=False)
     same = bank.find("pattern { B [upos=VERB]; A =[3-1]=> B }", context=False)
-    assert sorted(found.select("sent_id", "A", "SEP").rows()) == sorted(
+    assert sorted(hits.select("sent_id", "A", "SEP").rows()) == sorted(
         same.select("sent_id", "A", "B").rows()
     )
 
@@ -48,8 +48,8 @@ def test_errors(bank: Bank, request_: str, says: str) -> None:
 
 
 def test_runs(bank: Bank, sample_text_bank: Path) -> None:
-    found = bank.find("pattern { A =[3-1]=> B }", run="sample/minilm", context=False)
-    assert found.equals(bank.find("pattern { A =[3-1]=> B }", context=False))
+    hits = bank.find("pattern { A =[3-1]=> B }", run="sample/minilm", context=False)
+    assert hits.equals(bank.find("pattern { A =[3-1]=> B }", context=False))
     with pytest.raises(CallError, match="no run nowhere"):
         bank.find("pattern { A =[3-1]=> B }", run="nowhere")
     with pytest.raises(CallError, match="does not ask about attention"):

@@ -32,19 +32,19 @@ KEYS = (
 def test_counts_are_those_of_the_hits(by: str, sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         hits = bank.find(OBJECTS, columns=by)
-        found = bank.count(OBJECTS, by)
-        own = [name for name in found.columns if name not in ("n", "share", "run")]
+        counts = bank.count(OBJECTS, by)
+        own = [name for name in counts.columns if name not in ("n", "share", "run")]
         assert ", ".join(own) == by
         expected = Counter(hits.select(own).rows())
-        assert {row[: len(own)]: row[len(own)] for row in found.rows()} == expected
-        assert sorted(found["n"], reverse=True) == sorted(expected.values(), reverse=True)
-        if found[own[0]].dtype.is_numeric():
-            assert found.rows() == sorted(found.rows())
+        assert {row[: len(own)]: row[len(own)] for row in counts.rows()} == expected
+        assert sorted(counts["n"], reverse=True) == sorted(expected.values(), reverse=True)
+        if counts[own[0]].dtype.is_numeric():
+            assert counts.rows() == sorted(counts.rows())
         else:
-            assert found["n"].is_sorted(descending=True)
-        assert found["share"].to_list() == [n / hits.height for n in found["n"]]
-        assert ("run" in found.columns) == ("=[" in by)
-        most = found.filter(found["n"].rank("ordinal", descending=True) <= 2)
+            assert counts["n"].is_sorted(descending=True)
+        assert counts["share"].to_list() == [n / hits.height for n in counts["n"]]
+        assert ("run" in counts.columns) == ("=[" in by)
+        most = counts.filter(counts["n"].rank("ordinal", descending=True) <= 2)
         assert bank.count(OBJECTS, by, limit=2).equals(most)
 
 
@@ -101,5 +101,5 @@ def test_the_select_can_be_carried_on(sample_bank: Path, capfd: pytest.CaptureFi
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", "O.upos,{ O =[3-1]=> V }"]
     assert run_command_line([*args, "--show-sql"]) == 0
     with open_bank(sample_bank) as bank:
-        found = bank.sql(capfd.readouterr()[0])
-        assert found.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))
+        rows = bank.sql(capfd.readouterr()[0])
+        assert rows.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))

@@ -18,22 +18,22 @@ OBJECTS = "pattern { e: V -[1=obj]-> O }"
 
 def test_a_row_is_a_hit(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        found = bank.find(OBJECTS, context=False)
-        assert found.columns == ["sent_id", "V", "O", "e"]
+        hits = bank.find(OBJECTS, context=False)
+        assert hits.columns == ["sent_id", "V", "O", "e"]
         expected = bank.sql(
             "select sentence.name as sent_id, word.head_index as V, word.index as O, word.deprel"
             " as e from word inner join sentence on sentence.id = word.sentence"
             " where without_subtype(word.deprel) = 'obj' order by sentence.id, V, O"
         )
-        assert found.height > 50
-        assert found.rows() == expected.rows()
+        assert hits.height > 50
+        assert hits.rows() == expected.rows()
 
 
 def test_further_columns(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
         asked = "V.lemma, O.Number, delta(V, O), length(O, V), e.length, e.1, V.__id__"
-        found = bank.find(OBJECTS, columns=asked)
-        assert ", ".join(found.columns) == f"sent_id, V, O, e, {asked}"
+        hits = bank.find(OBJECTS, columns=asked)
+        assert ", ".join(hits.columns) == f"sent_id, V, O, e, {asked}"
         words = {
             (name, index): (lemma, feats)
             for name, index, lemma, feats in bank.sql(
@@ -41,7 +41,7 @@ def test_further_columns(sample_text_bank: Path) -> None:
                 " inner join sentence on sentence.id = word.sentence"
             ).rows()
         }
-        for sent_id, v, o, e, lemma, number, delta, length, span, one, id in found.rows():
+        for sent_id, v, o, e, lemma, number, delta, length, span, one, id in hits.rows():
             assert lemma == words[sent_id, v][0]
             feats = dict(each.split("=") for each in (words[sent_id, o][1] or "x=y").split("|"))
             assert number == feats.get("Number")
@@ -172,10 +172,10 @@ def test_sql_in_every_place(sample_text_bank: Path) -> None:
 def test_hits_stand_in_their_sentence(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
         plain = bank.find(OBJECTS, columns="V.form, O.form", limit=20)
-        found = bank.find(OBJECTS, columns="V.form, O.form", limit=20, context=2)
-        assert found.columns == ["sent_id", "left", "hit", "right", *plain.columns[1:]]
-        assert found.select(plain.columns).equals(plain)
-        for row in found.iter_rows(named=True):
+        hits = bank.find(OBJECTS, columns="V.form, O.form", limit=20, context=2)
+        assert hits.columns == ["sent_id", "left", "hit", "right", *plain.columns[1:]]
+        assert hits.select(plain.columns).equals(plain)
+        for row in hits.iter_rows(named=True):
             marked = sorted([row["V.form"], row["O.form"]])
             assert sorted(re.findall(r"\[([^\]]*)\]", row["hit"])) == marked
             assert len(row["left"].split()) <= 2

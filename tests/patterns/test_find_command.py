@@ -27,9 +27,9 @@ def test_people_see_the_words(sample_text_bank: Path, capfd: pytest.CaptureFixtu
     assert status == 0 and not err
     assert lines[0].split() == ["sent_id", "left", "hit", "right"]
     with open_bank(sample_text_bank) as bank:
-        found = bank.find(OBJECTS, columns="V.form, O.form")
-    assert len(lines) == found.height + 2
-    for line, (sent_id, _, _, verb, pronoun) in zip(lines[2:], found.rows(), strict=True):
+        hits = bank.find(OBJECTS, columns="V.form, O.form")
+    assert len(lines) == hits.height + 2
+    for line, (sent_id, _, _, verb, pronoun) in zip(lines[2:], hits.rows(), strict=True):
         assert line.startswith(sent_id)
         assert f"[{verb}]" in line and f"[{pronoun}]" in line
 
@@ -40,11 +40,11 @@ def test_programs_get_the_indexes(
     status, out, _ = _find(capfd, sample_text_bank, OBJECTS, "-f", "jsonl", "--columns", "V.lemma")
     rows = [json.loads(line) for line in out.splitlines()]
     with open_bank(sample_text_bank) as bank:
-        found = bank.find(OBJECTS, columns="V.lemma")
-    assert status == 0 and rows == found.to_dicts()
+        hits = bank.find(OBJECTS, columns="V.lemma")
+    assert status == 0 and rows == hits.to_dicts()
     file = tmp_path / "hits.parquet"
     assert _find(capfd, sample_text_bank, OBJECTS, "-o", str(file))[0] == 0
-    assert pl.read_parquet(file).equals(found.drop("V.lemma"))
+    assert pl.read_parquet(file).equals(hits.drop("V.lemma"))
 
 
 def test_a_sample_is_the_same_for_a_seed(
@@ -124,8 +124,8 @@ def test_hits_over_sentences_are_shown_together(
     status, out, _ = _find(capfd, sample_text_bank, *args)
     lines = out.splitlines()[2:]
     with open_bank(sample_text_bank) as bank:
-        found = bank.find(request, within="document", columns="A.form, B.form")
-    assert status == 0 and len(lines) == found.height > 3
-    apart = found["A.sent_id"] != found["B.sent_id"]
-    for line, a, b, is_apart in zip(lines, found["A.form"], found["B.form"], apart, strict=True):
+        hits = bank.find(request, within="document", columns="A.form, B.form")
+    assert status == 0 and len(lines) == hits.height > 3
+    apart = hits["A.sent_id"] != hits["B.sent_id"]
+    for line, a, b, is_apart in zip(lines, hits["A.form"], hits["B.form"], apart, strict=True):
         assert f"[{a}]" in line and f"[{b}]" in line and (" … " in line) == is_apart

@@ -57,8 +57,8 @@ def test_it_ends_and_the_bank_is_as_it_was(name: str, sample_bank: Path) -> None
     began = time.process_time()
     with open_bank(sample_bank) as bank:
         try:
-            found = bank.find(HOSTILE[name], limit=1000, timeout=SECONDS, context=False)
-            assert found.height <= 1000
+            hits = bank.find(HOSTILE[name], limit=1000, timeout=SECONDS, context=False)
+            assert hits.height <= 1000
         except AttnbankError as error:
             assert len(str(error)) < 2000 and len(str(error).splitlines()) <= 2
         assert time.process_time() - began < (SECONDS + SLACK) * (os.cpu_count() or 1)

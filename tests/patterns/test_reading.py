@@ -127,19 +127,19 @@ def test_two_ways_to_write_one_request(request_: str, same: str) -> None:
 
 def test_nodes_whose_names_differ_in_capitals(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        found = bank.find("pattern { N -[det]-> n }", context=False)
-        assert found.columns == ["sent_id", "N", "n"]
-        before = found.filter(found["N"] > found["n"]).height  # a determiner precedes its noun
-        assert before > 0.9 * found.height
+        hits = bank.find("pattern { N -[det]-> n }", context=False)
+        assert hits.columns == ["sent_id", "N", "n"]
+        before = hits.filter(hits["N"] > hits["n"]).height  # a determiner precedes its noun
+        assert before > 0.9 * hits.height
 
 
 def test_names_that_sql_knows(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        found = bank.find(
+        hits = bank.find(
             "pattern { select -[det]-> order; word [upos=VERB]; position [] }",
             limit=3,
             context=False,
         )
-        assert found.columns == ["sent_id", "select", "order", "word", "position"]
+        assert hits.columns == ["sent_id", "select", "order", "word", "position"]
         odd = bank.find("pattern { N' -[det]-> d-1$ }", context=False)
         assert odd.columns == ["sent_id", "N'", "d-1$"]

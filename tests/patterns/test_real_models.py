@@ -67,8 +67,8 @@ def test_a_pipelines_relations_are_scored_as_gold_ones(tmp_path: Path, corpora: 
     ingest(IngestOptions((text,), path, _model("mpnet"), spacy=_model("en_core_web_sm"), limit=60))
     with open_bank(path) as bank:
         for relation in ("dobj", "pobj", "det"):
-            found = bank.score(f"pattern {{ V -[{relation}]-> O }}", dependent="O", head="V")
+            scores = bank.score(f"pattern {{ V -[{relation}]-> O }}", dependent="O", head="V")
             wanted = bank.query("best_head", relation=relation)
-            shared = [name for name in wanted.columns if name in found.columns]
-            assert found.height == 1 and found["n"][0] > 20
-            assert found.select(shared).equals(wanted.select(shared))
+            shared = [name for name in wanted.columns if name in scores.columns]
+            assert scores.height == 1 and scores["n"][0] > 20
+            assert scores.select(shared).equals(wanted.select(shared))

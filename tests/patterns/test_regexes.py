@@ -83,7 +83,7 @@ def test_str(pattern: str, fits: list[str], fits_not: list[str]) -> None:
     statement = compile_request(f'global {{ text = re"{written}" }}').statement
     with duckdb.connect() as connection:
         connection.execute("create table sentence (id int, name varchar, text varchar)")
-        for value, expected in [(each, 1) for each in fits] + [(each, 0) for each in fits_not]:
+        for value, expected in [(fit, 1) for fit in fits] + [(each, 0) for each in fits_not]:
             connection.execute("delete from sentence")
             connection.execute("insert into sentence values (1, 'x', ?)", [value])
             assert len(connection.execute(statement).fetchall()) == expected, value

@@ -46,36 +46,36 @@ def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -
     before = sample_bank.read_bytes()
     with open_bank(sample_bank) as bank:
         request = f"pattern {{ V -[1={relation}]-> O }}"
-        found = bank.score(request, dependent="O", head="V")
+        scores = bank.score(request, dependent="O", head="V")
         wanted = bank.query("best_head", relation=relation)
         tested = bank.query("best_head_test", relation=relation)
         held_out = bank.query("best_head_held_out", relation=relation, min_count=1)
         every = bank.score(request, dependent="O", head="V", every=True)
         distances = bank.score(request, dependent="O", head="V", by="delta(V, O)")
         assert every.equals(bank.query("head_score", relation=relation))
-    assert found.equals(tested.drop("relation"))
+    assert scores.equals(tested.drop("relation"))
     assert distances.height > 1  # what the distance is says whether the offset is right
     assert set(distances["offset_accuracy"]) == set(distances["gain"]) == {None}
-    shared = [name for name in wanted.columns if name in found.columns]
-    assert len(shared) == 16 and found.select(shared).equals(wanted.select(shared))
-    assert found.select(pl.col("^held_out_.*$")).row(0) == held_out.select(
+    shared = [name for name in wanted.columns if name in scores.columns]
+    assert len(shared) == 16 and scores.select(shared).equals(wanted.select(shared))
+    assert scores.select(pl.col("^held_out_.*$")).row(0) == held_out.select(
         "n", "layer", "head", "direction", "accuracy", "low", "high", "offset",
         "offset_accuracy", "gain", "gain_low", "gain_high", "p_value",
     ).row(0)  # fmt: skip
-    assert found["tried"][0] == every.height
+    assert scores["tried"][0] == every.height
     for name in ("p_corrected", "p_documents_corrected"):
-        assert found[name][0] == every[name][0]
+        assert scores[name][0] == every[name][0]
     assert sample_bank.read_bytes() == before
 
 
 @pytest.mark.slow
 def test_each_seed_of_random_weights_stands_beside_it(with_control: Path) -> None:
     with open_bank(with_control) as bank:
-        found = bank.score(OBJECTS, dependent="O", head="V")
+        scores = bank.score(OBJECTS, dependent="O", head="V")
         controls = ["sample/minilm-random-1", "sample/minilm-random-3"]
-        assert found["run"].to_list() == ["sample/minilm", *controls]
+        assert scores["run"].to_list() == ["sample/minilm", *controls]
         each = [bank.query("best_head_test", relation="obj", run=name) for name in controls]
-        assert found[1:].equals(pl.concat(each).drop("relation"))
+        assert scores[1:].equals(pl.concat(each).drop("relation"))
         alone = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm-random-3")
         assert alone["run"].to_list() == ["sample/minilm-random-3"]
 
@@ -84,7 +84,7 @@ def test_each_seed_of_random_weights_stands_beside_it(with_control: Path) -> Non
 def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
     one = Reading(sample_bank, "sample/minilm")
     with open_bank(sample_bank) as bank:
-        found = bank.score(OBJECTS, dependent="O", head="V", by="V.lemma, O.upos")
+        scores = bank.score(OBJECTS, dependent="O", head="V", by="V.lemma, O.upos")
         distances = bank.score(OBJECTS, dependent="O", head="V", by="O.upos, delta(V, O)")
         (best,) = bank.score(OBJECTS, dependent="O", head="V").to_dicts()
     with duckdb.connect(str(sample_bank), read_only=True) as connection:
@@ -98,7 +98,7 @@ def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
         assert head is not None
         groups[lemma[head], one.words[word].tag].append(word)
     key = best["layer"], best["head"], best["direction"]
-    told = {(row["V.lemma"], row["O.upos"]): row for row in found.iter_rows(named=True)}
+    told = {(row["V.lemma"], row["O.upos"]): row for row in scores.iter_rows(named=True)}
     assert told.keys() == groups.keys()
     for group, words in groups.items():
         counts: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
@@ -119,8 +119,8 @@ def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
         ends = paired_interval([(a, b, n) for a, b, n in counts.values()])
         wanted = (None, None) if ends is None else pytest.approx(ends, abs=2e-3)
         assert (row["gain_low"], row["gain_high"]) == wanted
-    assert found["n"].to_list() == sorted(found["n"], reverse=True)
-    assert found.select("layer", "head", "direction").unique().rows() == [key]
+    assert scores["n"].to_list() == sorted(scores["n"], reverse=True)
+    assert scores.select("layer", "head", "direction").unique().rows() == [key]
 
 
 def test_the_nodes_that_are_missing_are_named(
@@ -158,7 +158,7 @@ def test_each_group_has_its_own_best_head(sample_bank: Path) -> None:
             "apart": 2,
             "min_count": 4,
         }
-        found = bank.score(OBJECTS, each=True, **ask)
+        scores = bank.score(OBJECTS, each=True, **ask)
         common = bank.score(OBJECTS, **ask)
     groups: dict[int, list[int]] = defaultdict(list)
     for word in one.dependents("obj"):
@@ -166,9 +166,9 @@ def test_each_group_has_its_own_best_head(sample_bank: Path) -> None:
         assert head is not None
         groups[abs(word - head)].append(word)
     lengths = sorted(length for length, words in groups.items() if length > 1 and len(words) > 3)
-    assert found["length(V, O)"].to_list() == common["length(V, O)"].to_list() == lengths
+    assert scores["length(V, O)"].to_list() == common["length(V, O)"].to_list() == lengths
     assert len(lengths) > 2
-    for row in found.iter_rows(named=True):
+    for row in scores.iter_rows(named=True):
         words = groups[row["length(V, O)"]]
         best_head, right = one.best(words)
         assert (row["layer"], row["head"], row["direction"]) == best_head
@@ -197,11 +197,11 @@ def test_what_reads_attention_is_called_circular(sample_bank: Path) -> None:
             if not by:
                 nodes = {"dependent": "A", "head": "B"}
             with pytest.warns(AttnbankWarning, match="that is circular"):
-                found = bank.score(request, by=by, **nodes)
-            assert found.height
+                scores = bank.score(request, by=by, **nodes)
+            assert scores.height
             if not by:
-                assert found["accuracy"].to_list() == [1.0]
-                assert found.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
+                assert scores["accuracy"].to_list() == [1.0]
+                assert scores.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
         with pytest.raises(CallError, match="can read only one run"):
             bank.score("pattern { A =[3-1]=> B }", dependent="A", head="B", run=["a", "b"])
 
@@ -210,14 +210,14 @@ def test_a_saved_relation_of_attention_is_circular_too(own: Path) -> None:
     with open_bank(own) as bank:
         save_relation(bank, "looked_at", "pattern { A =[3-1]=> B }", dependent="A", head="B")
     with open_bank(own) as bank, pytest.warns(AttnbankWarning, match="that is circular"):
-        found = bank.query("best_head_test", relation="looked_at")
+        rows = bank.query("best_head_test", relation="looked_at")
         plain = bank.sql(
             "select accuracy, columns('(^|_)p_')"
             " from head_score(relation := 'looked_at', run := $run)",
-            {"run": found["run"][0]},
+            {"run": rows["run"][0]},
         )
-    assert found["accuracy"].to_list() == [1.0]
-    assert found.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
+    assert rows["accuracy"].to_list() == [1.0]
+    assert rows.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
     assert plain.width == 5 and plain.height > 100
     assert plain.drop("accuracy").null_count().row(0) == (plain.height,) * 4
 
@@ -246,9 +246,9 @@ def test_a_text_that_looks_like_attention_is_not_circular(own: Path) -> None:
 def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:
     request = "pattern { P [mention=pronoun]; P ~ A }"
     with open_bank(full_bank) as bank:
-        found = bank.score(request, dependent="P", head="A", every=True, within="document")
+        scores = bank.score(request, dependent="P", head="A", every=True, within="document")
         pairs, *_ = bank.pairs(request, dependent="P", head="A", within="document")
-        name = found["run"][0]
+        name = scores["run"][0]
         inputs = dict(bank.sql(
             "select position.word, sequence.id from position inner join sequence"
             " on sequence.id = position.sequence inner join run on run.id = sequence.run"
@@ -259,8 +259,8 @@ def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:
         if word in inputs and inputs[word] == inputs.get(other)
     ]  # fmt: skip
     wanted = len({word for word, _ in judged}) / len(judged)
-    assert wanted < 0.9 and set(found["ceiling"]) == {wanted} and set(found["n"]) == {len(judged)}
-    assert found["accuracy"].max() <= wanted  # type: ignore[operator]
+    assert wanted < 0.9 and set(scores["ceiling"]) == {wanted} and set(scores["n"]) == {len(judged)}
+    assert scores["accuracy"].max() <= wanted  # type: ignore[operator]
 
 
 @pytest.mark.slow
@@ -270,15 +270,15 @@ def test_halves_are_the_same_documents_whatever_is_asked(sample_bank: Path) -> N
     with open_bank(sample_bank) as bank:
         for relation in ("iobj", "ccomp", "aux"):
             request = f"pattern {{ V -[1={relation}]-> O }}"
-            found = bank.score(request, dependent="O", head="V")
+            scores = bank.score(request, dependent="O", head="V")
             wanted = bank.query("best_head_held_out", relation=relation, min_count=1)
             words = one.dependents(relation)
             held_out = [word for word in words if one.cluster[word] % 2 == 0]
             if not held_out or len(held_out) == len(words):
-                assert found["held_out_n"].to_list() == [None] and wanted.is_empty()
+                assert scores["held_out_n"].to_list() == [None] and wanted.is_empty()
                 continue
-            assert found["held_out_n"].to_list() == wanted["n"].to_list() == [len(held_out)]
-            assert found["held_out_accuracy"].to_list() == wanted["accuracy"].to_list()
+            assert scores["held_out_n"].to_list() == wanted["n"].to_list() == [len(held_out)]
+            assert scores["held_out_accuracy"].to_list() == wanted["accuracy"].to_list()
 
 
 @pytest.mark.slow
@@ -296,9 +296,9 @@ def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
     ingest(IngestOptions((str(sample),), own, "minilm", limit=40))
     with open_bank(own) as bank:
         with pytest.warns(AttnbankWarning, match="pairs are not within one input"):
-            found = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm/limit40")
+            scores = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm/limit40")
         whole = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm")
-        assert 0 < found["n"][0] < whole["n"][0]
+        assert 0 < scores["n"][0] < whole["n"][0]
         with pytest.warns(AttnbankWarning, match="No word has the relation objj"):
             assert bank.score("pattern { V -[objj]-> O }", dependent="O", head="V").is_empty()
 
@@ -314,9 +314,9 @@ def test_pairs_of_another_corpus_are_not_missed(own: Path, sample: Path, tmp_pat
     with open_bank(own) as bank:
         assert bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm").equals(before)
         with pytest.warns(AttnbankWarning) as told:
-            found = bank.score(OBJECTS, dependent="O", head="V", run="more/minilm/limit10")
+            scores = bank.score(OBJECTS, dependent="O", head="V", run="more/minilm/limit10")
         whole = bank.count(OBJECTS, corpus="more")["n"][0]
-        lost = whole - found["n"][0]
+        lost = whole - scores["n"][0]
         assert str(told[0].message) == (
             f"{lost} of the {whole} pairs are not within one input of the run; the others are"
             " scored."
@@ -382,7 +382,7 @@ def test_a_saved_relation_is_one_for_every_analysis(
         for name in ("best_head", "head_accuracy", "best_head_held_out", "offset_baseline",
                      "head_score", "best_head_test", "head_error"):  # fmt: skip
             found, wanted = (bank.query(name, relation=each) for each in ("eaten", "obj"))
-            columns = [each for each in found.columns if each != "relation"]
+            columns = [column for column in found.columns if column != "relation"]
             assert found.height and found.select(columns).equals(wanted.select(columns)), name
         assert "eaten" not in bank.query("best_head", min_count=1)["relation"]
         (told,) = bank.saved().to_dicts()
@@ -455,7 +455,7 @@ def test_pairs_over_sentences_are_judged_in_a_run_over_documents(full_bank: Path
     with open_bank(full_bank) as bank:
         runs = bank.runs()
         name = runs.filter(runs["context"] == "document")["name"][0]
-        found = bank.score(request, dependent="P", head="A", every=True, within="document")
+        scores = bank.score(request, dependent="P", head="A", every=True, within="document")
         mentions = bank.sql("select head_word, entity, kind from mention").rows()
         pairs = {
             (p, a)
@@ -478,7 +478,7 @@ def test_pairs_over_sentences_are_judged_in_a_run_over_documents(full_bank: Path
     heads: dict[tuple[int, int], int] = defaultdict(int)
     for layer, head, word, other, _ in peaks:
         heads[layer, head] += (word, other) in judged
-    looking = found.filter(pl.col("direction") == "dependent_to_head")
-    assert found["run"].unique().to_list() == [name]
+    looking = scores.filter(pl.col("direction") == "dependent_to_head")
+    assert scores["run"].unique().to_list() == [name]
     assert set(looking["n"]) == {len(judged)} and len(judged) > 5
     assert {row[:2]: row[2] for row in looking.select("layer", "head", "correct").rows()} == heads

@@ -100,9 +100,9 @@ def test_a_relation_of_improbable_words(bank: Bank, path: Path, tmp_path: Path) 
         assert save_relation(opened, "surprising", request, dependent="O", head="V", run=2) == count
         assert [str(each.message) for each in told] == [SELECTED]
     with open_bank(own) as opened, pytest.warns(AttnbankWarning) as told:
-        found = opened.query("best_head_test", relation="surprising", run=1)
+        rows = opened.query("best_head_test", relation="surprising", run=1)
     assert SELECTED in [str(each.message) for each in told]
-    assert found["p_corrected"].null_count() == 0 < found.height
+    assert rows["p_corrected"].null_count() == 0 < rows.height
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_requests_that_are_drawn(judged: Judged) -> None:
 @pytest.mark.filterwarnings("ignore:.*have not been measured")
 def test_what_is_asked_for_is_shown(judged: Judged) -> None:
     bank, corpus = judged
-    words = {each.name: each.words for each in corpus.sentences}
+    words = {sentence.name: sentence.words for sentence in corpus.sentences}
     for request, columns, shown in (
         ("pattern { V -[obj]-> O; V.surprisal > 8 }", "", {"V"}),
         ("pattern { V -[obj]-> O; V.surprisal > 8 }", "V.lemma, V.surprisal", {"V"}),
@@ -144,11 +144,11 @@ def test_what_is_asked_for_is_shown(judged: Judged) -> None:
         ("pattern { V -[obj]-> O } with { V -> X; X.surprisal > 8 }", "", set()),
         ("pattern { surprisal -[obj]-> O }", "surprisal.surprisal", {"surprisal"}),
     ):
-        found = bank.find(request, columns=columns, context=False)
-        there = [name for name in found.columns if name.endswith(".surprisal")]
-        assert there == [f"{name}.surprisal" for name in found.columns if name in shown], request
-        assert found.height > 3
-        for row in found.to_dicts():
+        hits = bank.find(request, columns=columns, context=False)
+        there = [name for name in hits.columns if name.endswith(".surprisal")]
+        assert there == [f"{name}.surprisal" for name in hits.columns if name in shown], request
+        assert hits.height > 3
+        for row in hits.to_dicts():
             for name in shown:
                 word = words[row["sent_id"]][row[name]]
                 assert row[f"{name}.surprisal"] == word.surprisal
@@ -160,7 +160,7 @@ def test_what_is_asked_for_is_shown(judged: Judged) -> None:
 @pytest.mark.filterwarnings("ignore:.*have not been measured")
 def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path) -> None:
     bank, corpus = judged
-    found = bank.count("pattern { V [upos=VERB] }", "V.surprisal")
+    counts = bank.count("pattern { V [upos=VERB] }", "V.surprisal")
     expected: Counter[str | None] = Counter()
     for at in corpus.measured:
         for word in corpus.sentences[at].words:
@@ -168,8 +168,8 @@ def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path
                 nats = word.surprisal
                 begin = None if nats is None else int(nats // 1)
                 expected[None if begin is None else f"[{begin}, {begin + 1}["] += 1
-    assert dict(found.select("V.surprisal[gap=1]", "n").rows()) == expected
-    begins = [each and int(each[1:].split(",")[0]) for each in found["V.surprisal[gap=1]"]]
+    assert dict(counts.select("V.surprisal[gap=1]", "n").rows()) == expected
+    begins = [each and int(each[1:].split(",")[0]) for each in counts["V.surprisal[gap=1]"]]
     assert begins[-1] is None and begins[:-1] == sorted(begins[:-1]) and len(begins) > 15
     request = "pattern { V [upos=VERB] }"
     for by in ("V.surprisal", "V.surprisal[gap=5, min=2, max=12]", "V.surprisal - V.__id__"):
@@ -183,19 +183,19 @@ def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path
     options = HitOptions(run=run_of_request(bank.backend, request, columns="V.surprisal"))
     made = compile_request(request, columns="V.surprisal", choice=options, counts=True)
     assert sorted(bank.sql(indented_sql(made.statement)).rows(), key=str) == sorted(
-        found.rows(), key=str
+        counts.rows(), key=str
     )
 
 
 @pytest.mark.filterwarnings("ignore:.*have not been measured")
 def test_the_surprisal_of_what_a_head_looks_at(judged: Judged) -> None:
     bank, corpus = judged
-    words = {each.name: each.words for each in corpus.sentences}
+    words = {sentence.name: sentence.words for sentence in corpus.sentences}
     keys = "looks_at(3-1, O).__id__, looks_at(3-1, O).surprisal"
-    found = bank.find("pattern { V -[obj]-> O }", columns=keys, context=False)
+    hits = bank.find("pattern { V -[obj]-> O }", columns=keys, context=False)
     index, nats = keys.split(", looks")[0], f"looks{keys.split(', looks')[1]}"
-    assert found[nats].count() > 10
-    for row in found.to_dicts():
+    assert hits[nats].count() > 10
+    for row in hits.to_dicts():
         looked_at = row[index]
         known = None if looked_at is None else words[row["sent_id"]][looked_at].surprisal
         assert row[nats] == known
@@ -219,9 +219,9 @@ def test_sentences_that_were_not_measured_are_told(judged: Judged) -> None:
     with pytest.warns(
         AttnbankWarning, match=f"{left:,} words of the run .* have not been measured"
     ):
-        found = bank.find("pattern { V [upos=VERB]; V.surprisal > 8 }")
+        hits = bank.find("pattern { V [upos=VERB]; V.surprisal > 8 }")
     names = {corpus.sentences[at].name for at in corpus.measured}
-    assert found.height > 0 and set(found["sent_id"]) <= names
+    assert hits.height > 0 and set(hits["sent_id"]) <= names
 
 
 @pytest.mark.slow
@@ -230,20 +230,20 @@ def test_heads_are_judged_on_improbable_words(judged: Judged) -> None:
     bank, corpus = judged
     request = "pattern { V -[obj]-> O; O.surprisal > 8 }"
     with pytest.warns(AttnbankWarning, match="selects pairs by surprisal"):
-        found = bank.score(request, dependent="O", head="V")
+        scores = bank.score(request, dependent="O", head="V")
     expected = sum(
         word.deprel == "obj" and (word.surprisal or 0) > 8
         for at in corpus.measured
         for word in corpus.sentences[at].words
     )
-    assert found["n"].to_list() == [expected] and found["p_corrected"].null_count() == 0
+    assert scores["n"].to_list() == [expected] and scores["p_corrected"].null_count() == 0
     with warnings.catch_warnings(record=True) as caught:  # here all pairs are judged
         warnings.simplefilter("always")
         asked = "pattern { V -[obj]-> O }"
         groups = bank.score(asked, dependent="O", head="V", by="O.surprisal, V.upos")
     assert SELECTED not in [str(each.message) for each in caught]
     assert any("have not been measured" in str(each.message) for each in caught)
-    begins = [each and int(each[1:].split(",")[0]) for each in groups["O.surprisal[gap=1]"]]
+    begins = [group and int(group[1:].split(",")[0]) for group in groups["O.surprisal[gap=1]"]]
     assert begins[-1] is None and begins[:-1] == sorted(begins[:-1]) and max(begins[:-1]) > 9
     every = [word for at in corpus.measured for word in corpus.sentences[at].words]
     assert groups["n"].sum() == sum(word.deprel == "obj" for word in every)

@@ -150,7 +150,7 @@ class Model:
         with torch.no_grad():
             output = self.module(**self.tensors(ids), output_attentions=True)
         tokens = np.stack([layer[0].numpy() for layer in output.attentions])
-        return Input(positions, ids, merged(tokens, [each.tokens for each in positions]))
+        return Input(positions, ids, merged(tokens, [position.tokens for position in positions]))
 
 
 def _parts(written: str) -> list[str]:
@@ -222,7 +222,7 @@ def layouts(
 ) -> list[Layout]:
     """The inputs of a run: sentences, or documents that are short enough for one input each."""
     if context == "document":
-        texts = [corpus.units_of(each) for each in sorted(set(corpus.documents))]
+        texts = [corpus.units_of(document) for document in sorted(set(corpus.documents))]
     else:
         texts = [[(each, each.space_before) for each in units] for units in corpus.sentences]
-    return [model.layout(each, unit, shares=shares) for each in texts]
+    return [model.layout(text, unit, shares=shares) for text in texts]

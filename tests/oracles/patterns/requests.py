@@ -252,7 +252,7 @@ class _Drawer:
         return said
 
     def free(self, places: list[Place]) -> list[Place]:
-        return [each for each in places if each not in self.nodes.values()]
+        return [place for place in places if place not in self.nodes.values()]
 
     def above(self, name: str, old: str, place: Place) -> list[str]:
         for each in self.free(self.facts.governors(place)):
