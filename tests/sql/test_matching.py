@@ -194,7 +194,7 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
         ),
         ([_shard("1-999999999/999999999"), _shard("2/3")], "has an invalid shard: '1-99999"),
         ([_shard("a"), _shard("2/3")], "its corpus news has an invalid shard: 'a'"),
-        ([_catalog(1, 1), _catalog(1, 2)], "parts of the corpus news that overlap: all of it, 1/2"),
+        ([_catalog(1, 1), _catalog(2, 2)], "parts of the corpus news that overlap: all of it, 2/2"),
         (
             [_catalog(1, 2), _catalog(2, 2, language="fr")],
             "export2 has another corpus called news: its language differs.",
