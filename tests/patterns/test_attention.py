@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from case_bank import make_bank
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import RequestError
@@ -56,3 +57,22 @@ def test_runs(bank: Bank, sample_text_bank: Path) -> None:
         bank.find("pattern { A -> B }", run="sample/minilm")
     with open_bank(sample_text_bank) as without, pytest.raises(Exception, match="has no run"):
         without.find("pattern { A =[3-1]=> B }")
+
+
+def test_a_weight_on_the_word_itself_is_one_of_its_weights(tmp_path: Path) -> None:
+    given = {
+        "word": "id,sentence,index,form\n1,1,1,It\n2,1,2,rains\n",
+        "sequence": "id,run,sentence,positions\n1,1,1,2\n",
+        "position": "sequence,position,word\n1,0,1\n1,1,2\n",
+        "attention": "sequence;layer;head;from_position;weights\n"
+        "1;1;1;0;[0.9, 0.1]\n1;1;1;1;[0.6, 0.4]\n",
+    }
+    with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as bank:
+        for edge, hits in (
+            ("A =[1-1 > 0.5]=> *", [(1,), (2,)]),
+            ("A =[1-1 > 0.5]=> A", [(1,)]),
+            ("A =[1-1 > 0.5]=> B", [(2, 1)]),
+            ("A =[1-1 > 0.5]=> B$", [(1, 1), (2, 1)]),
+        ):
+            frame = bank.find(f"pattern {{ {edge} }}", context=False)
+            assert frame.drop("sent_id", "run").rows() == hits, edge
