@@ -193,3 +193,12 @@ def test_tokens_of_other_words_are_refused(
     with pytest.raises(CallError) as error:
         _add(rain, (tokens, words))
     assert shown in str(error.value) and "sentence" in str(error.value)
+
+
+@pytest.mark.parametrize(("tokens", "at"), [(["the", "snow"], None), (["der", "snow"], 0)])
+def test_more_than_half_of_the_words_are_spelled_otherwise(
+    tokens: list[str], at: int | None
+) -> None:
+    words, pieces = ["the", "rain"], [(token,) for token in tokens]
+    wrong = spelling.misspelled(words, pieces)
+    assert spelling.misplaced(words, pieces, wrong, [(None, None)] * 2) == at
