@@ -206,4 +206,5 @@ def test_a_parse_that_is_not_a_tree(cells: tuple[str, ...], line: int, fact: str
 def test_the_last_of_six_columns_is_no_parse() -> None:
     text = "#begin document (x); part 0\nx 0 0 a NN (1)\n\n#end document\n"
     (sentence,) = sentences(text)
-    assert sentence.constituents == () and mentions(sentence) == [("1", 1, 1)]
+    assert sentence.constituents == () and sentence.departures == ()
+    assert mentions(sentence) == [("1", 1, 1)]
