@@ -33,7 +33,7 @@ def test_the_bank_and_its_runs(client: TestClient, runs: dict[str, str]) -> None
     assert [run["name"] for run in bank["runs"]] == [*runs.values()]
     decoder = next(run for run in bank["runs"] if run["name"] == runs["decoder"])
     assert decoder["is_causal"] and decoder["layer_numbers"] == [1, 2, 3] and decoder["heads"] == 4
-    assert {"all", "obj", "nsubj"} <= {*bank["relations"]}
+    assert {"all", "obj", "nsubj"} <= {*bank["relations"]} and "root" not in bank["relations"]
     assert all(run["control"] is None for run in bank["runs"])
 
 
