@@ -53,7 +53,7 @@ lint: $(STAMP)
 web: $(WEB)
 
 # The versions and digests are those of package-lock.json.
-$(WEB): $(STAMP) $(wildcard cli/publish/page/*) $(wildcard cli/explorer/templates/*.html) $(wildcard cli/viewer/page/*.js)
+$(WEB): $(STAMP) $(wildcard cli/publish/page/*) $(wildcard cli/viewer/page/*.js)
 	@echo "Fetching DuckDB and Python for browsers from npm, and building the pages (a minute)"
 	@rm -rf $(VENV)/web && cp -r cli/publish/page $(VENV)/web
 	@cd $(VENV)/web && npm ci --silent --no-audit --no-fund --ignore-scripts || \
@@ -61,7 +61,7 @@ $(WEB): $(STAMP) $(wildcard cli/publish/page/*) $(wildcard cli/explorer/template
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --constraint constraints.txt \
 	    --dest $(VENV)/web/wheels lark
 	@$(BIN)/python $(VENV)/web/licences_of_python.py $(VENV)/web/wheels/lark-*.whl > $(VENV)/web/licences.json
-	@node $(VENV)/web/build.mjs $(dir $(WEB)) cli/explorer/templates cli/viewer/page $(VENV)/web/wheels/lark-*.whl
+	@node $(VENV)/web/build.mjs $(dir $(WEB)) cli/viewer/page $(VENV)/web/wheels/lark-*.whl
 
 docs: $(STAMP) $(MERMAID)
 	@echo "Making the pages and building the site (about a minute)"

@@ -1,20 +1,46 @@
-"""The records that the explorer answers with: those of a bank that is open, with its caches."""
+"""The records that the explorer answers with: those of a bank that is open, with its caches.
+
+A function returns a JSON value, or a file as bytes where the address ends in `.csv`, `.svg`, `.pdf`
+or `.png`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
+
+import polars as pl
 
 from attnbank.cli.explorer.bank_cache import collecting_warnings
 from attnbank.cli.explorer.request import RequestContext
+from attnbank.cli.output import MOST_ROWS
 from attnbank.cli.viewer import records
 from attnbank.queries import parameters
-from attnbank.queries.sentences.choosing import layer_and_head
-from attnbank.sql import run_choice
+from attnbank.queries.patterns import HitOptions, compile_request, head_keys, request_for_count_row
+from attnbank.queries.patterns.concordance import node_columns
+from attnbank.queries.pictures import SCREENS, Look
+from attnbank.queries.pictures.charts import why_not_drawn
+from attnbank.queries.requests import run_hits, run_of_request
+from attnbank.queries.sentences.choosing import (
+    SentenceNotReadError,
+    choose_run_over_corpus,
+    find_sentence,
+    layer_and_head,
+    sentences_of_run,
+)
+from attnbank.queries.sentences.showing import MOST_PANELS, Shown
+from attnbank.queries.table_formats import csv_text
+from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import find_analysis
 from attnbank.sql.run_choice import Run
+
+# The most rows of an analysis that a page reads; the file of them has all.
+_MOST_ROWS = 100_000
 
 
 def bank(context: RequestContext) -> dict[str, Any]:
@@ -22,61 +48,151 @@ def bank(context: RequestContext) -> dict[str, Any]:
 
     def make() -> dict[str, Any]:
         runs = [_run(context, str(number)) for number in context.bank.runs()["id"]]
-        return records.bank_record(context.bank, context.cache.path.name, runs)
+        record = records.bank_record(context.bank, context.cache.path.name, runs)
+        return record | {"address": str(context.cache.path)}
 
     return context.handle.compute_once("bank record", make)
 
 
-def answer(context: RequestContext) -> dict[str, Any]:
+def contents(context: RequestContext) -> dict[str, Any]:
+    """The contents of the bank, as `attnbank info` prints them."""
+    return context.handle.compute_once("contents", lambda: records.contents_record(context.bank))
+
+
+def answer(context: RequestContext) -> dict[str, Any] | bytes:
     """The rows of an analysis, or why there are none, for the run in the path.
 
-    `any` is for analyses that take no run.
+    `any` is for the run in the parameters, and for analyses that take no run.
     """
     analysis = find_analysis(context.parts["name"])
-    declared = {parameter.name: parameter for parameter in analysis.parameters}
+    kind = context.parts["kind"]
     texts = dict(context.parameters)
+    theme = texts.pop("theme", SCREENS[0])
+    look = Look(stretch=texts.pop("stretch", "") not in ("", "0"))
     if context.parts["run"] != "any":
         texts["run"] = _run(context, context.parts["run"]).name
-    if unknown := [name for name in texts if name not in declared]:
-        raise CallError(
-            f"{analysis.name} has no parameter {unknown[0][:60]}.",
-            f"It takes: {', '.join(declared) or 'none'}.",
-        )
-    values = {name: parameters.from_text(declared[name], text) for name, text in texts.items()}
+    values = _values_of(context, analysis.name, texts)
+    if kind in ("svg", "pdf", "png"):
+        if theme not in SCREENS:
+            raise CallError(f"theme cannot be {theme}.", f"Use one of: {', '.join(SCREENS)}.")
+        key = ("picture", analysis.name, repr(sorted(values.items())), theme, look, kind)
+        return context.handle.compute_once(
+            key,
+            lambda: context.bank.picture(
+                analysis.name, theme=theme, look=look, **values
+            ).as_bytes(f".{kind}"),
+            len,
+        )  # fmt: skip
     with collecting_warnings() as notes:
         try:
             frame = context.query(analysis.name, **values).frame
         except BankError:
             raise
         except AttnbankError as error:  # as in the files of a publication
+            if kind == "csv":
+                raise
             return {"error": {"fact": error.fact, "remedy": error.remedy}}
-    return records.frame_record(frame) | {"notes": notes}
+    if kind == "csv":
+        return csv_text(frame).encode()
+    record = records.frame_record(frame.head(_MOST_ROWS)) | {"notes": notes}
+    if frame.height > _MOST_ROWS:
+        record["is_cut"] = True
+    if (why := why_not_drawn(analysis, frame)) is not None:
+        record["undrawn"] = {"fact": why.fact, "remedy": why.remedy}
+    return record
+
+
+def _values_of(context: RequestContext, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters of an analysis from texts. Raises CallError for unknown ones."""
+    declared = {parameter.name: parameter for parameter in find_analysis(name).parameters}
+    if unknown := [key for key in texts if key not in declared]:
+        raise CallError(
+            f"{name} has no parameter {unknown[0][:60]}.",
+            f"It takes: {', '.join(declared) or 'none'}.",
+        )
+    for key in texts:
+        if key in context.parameters:
+            context.text_parameter(key)
+    return {key: parameters.from_text(declared[key], text) for key, text in texts.items()}
 
 
 def profile(context: RequestContext) -> dict[str, Any]:
     """The relations of each head, or why there are none."""
     run = _run(context, context.parts["run"])
-    try:
-        return context.handle.compute_once(
+    return _or_error(
+        lambda: context.handle.compute_once(
             ("profile", run.name), lambda: records.profile_record(context.bank, run)
         )
+    )
+
+
+def nearest(context: RequestContext) -> dict[str, Any]:
+    """The heads most like each head, or why there are none."""
+    run = _run(context, context.parts["run"])
+    return _or_error(
+        lambda: context.handle.compute_once(
+            ("nearest", run.name), lambda: records.nearest_record(context.bank, run)
+        )
+    )
+
+
+def _or_error(make: Any) -> dict[str, Any]:
+    """The record of `make`, or why there is none, as in the files of a publication."""
+    try:
+        record: dict[str, Any] = make()
+        return record
     except BankError:
         raise
     except AttnbankError as error:
         return {"error": {"fact": error.fact, "remedy": error.remedy}}
 
 
+def heads_map(context: RequestContext) -> dict[str, Any]:
+    """The heads in the plane of figure 6, as marks."""
+    return records.map_record(context.query("figure_6", run=context.run_name).frame)
+
+
 def examples(context: RequestContext) -> list[dict[str, Any]]:
     """Dependents of a relation that a head finds, and that it misses."""
     run = _run(context, context.parts["run"])
     head = layer_and_head(context.parts["head"])
-    relation = context.text_parameter("relation", "all")
-    direction = context.choice_parameter("direction", DIRECTIONS)
+    relation, direction = _relation_and_direction(context, run)
     most = context.number("most", 3, 1, 50)
     return context.handle.compute_once(
         ("examples", run.name, head, relation, direction, most),
         lambda: records.examples_record(context.bank, run, head, relation, direction, most),
     )
+
+
+_BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
+
+
+def example_page(context: RequestContext) -> dict[str, Any]:
+    """A page of all examples of one kind: right, wrong, or one kind of error."""
+    run = _run(context, context.parts["run"])
+    layer, head = layer_and_head(context.parts["head"])
+    relation, direction = _relation_and_direction(context, run)
+    most, page = context.number("most", 50, 1, 500), context.number("page", 1, 1, 1_000_000)
+    with context.bank.backend.answering():
+        return records.frame_record(
+            context.bank.backend.internal(
+                "examples/example_page", run=run.name, relation=relation, layer=layer, head=head,
+                direction=direction, breakdown=context.choice_parameter("breakdown", _BREAKDOWNS),
+                value=context.text_parameter("value", "none"), most=most, skipped=(page - 1) * most,
+            )
+        )  # fmt: skip
+
+
+def _relation_and_direction(context: RequestContext, run: Run) -> tuple[str, str]:
+    """The relation and the direction in the address. Raises CallError for unknown ones."""
+    relation = context.text_parameter("relation", "all")
+    direction = context.choice_parameter("direction", DIRECTIONS)
+    with context.bank.backend.answering():
+        run_choice.check_relation(
+            context.bank.connection, registry.find_analysis("head_error"), {"relation": relation},
+            run,
+        )  # fmt: skip
+    return relation, direction
 
 
 def sentence(context: RequestContext) -> dict[str, Any]:
@@ -106,6 +222,252 @@ def scores(context: RequestContext) -> dict[str, Any]:
             ),
         )  # fmt: skip
     return records.frame_record(answer.frame) | {"notes": notes}
+
+
+def hits(context: RequestContext) -> dict[str, Any]:
+    """The hits of a request with what heads attend to in them, or a random sample of hits."""
+    request = context.text_parameter("request").strip()
+    heads = context.text_parameter("heads").strip()
+    keys = _attention_keys(request, heads)
+    most, sample = context.number("most", 10_000, 1, 100_000), None
+    if "sample" in context.parameters:
+        sample = context.number("sample", 50, 1, 500)
+    run, choice = _hit_options(context, request, keys)
+    choice = replace(choice, limit=None if sample else most, sample=sample, keys=True)
+    frame = context.handle.cached_rows(
+        ("hits", request, keys, choice), lambda: _run_hits(context, request, choice, keys)
+    ).frame
+    shown, unread = _unread_sentences(context, frame["sentence"].unique().to_list())
+    return records.frame_record(frame) | {
+        "nodes": node_columns(frame), "run": run, "is_of_heads": bool(keys), "shown": shown,
+        "unread": sorted(unread),
+    }  # fmt: skip
+
+
+def counts(context: RequestContext) -> dict[str, Any]:
+    """The hits of a request counted by keys, each count with the request for its hits."""
+    request, by = (context.text_parameter(name).strip() for name in ("request", "by"))
+    run, choice = _hit_options(context, request, by)
+    frame = context.handle.cached_rows(
+        ("counts", request, by, choice),
+        lambda: _run_hits(context, request, choice, by, counts=True),
+    ).frame
+    keys = [name for name in frame.columns if name not in ("n", "share", "run")]
+
+    def narrowed(row: Mapping[str, Any]) -> str | None:
+        with suppress(AttnbankError):  # no request says this of the hits
+            return request_for_count_row(request, by, [row[key] for key in keys])
+        return None
+
+    requests = [narrowed(row) for row in frame.iter_rows(named=True)]
+    return records.frame_record(frame) | {"run": run, "requests": requests}
+
+
+def _hit_options(context: RequestContext, request: str, keys: str) -> tuple[str | None, HitOptions]:
+    run = run_of_request(context.bank.backend, request, context.run_name, "sentence", keys)
+    choice = HitOptions(context.text_parameter("corpus") or None, run=run)
+    return None if run is None else run.name, choice
+
+
+def _run_hits(
+    context: RequestContext, request: str, choice: HitOptions, columns: str, **options: Any
+) -> pl.DataFrame:
+    question = compile_request(request, columns=columns, choice=choice, **options)
+    cache = context.cache
+    return run_hits(context.bank.backend, question, cache.seconds, cache.memory)
+
+
+def _attention_keys(request: str, heads: str) -> str:
+    """Columns with what heads attend to in the hits; none if the request has no edge."""
+    if not heads:
+        return ""
+    try:
+        return head_keys(request, heads, None, None)
+    except CallError:  # the pages of the sentences still show the heads
+        return ""
+
+
+def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
+    """The run that shows sentences, and which of them (by sentence.id) it has not read."""
+    bank = context.bank
+    try:
+        run = choose_run_over_corpus(bank.backend, context.run_name, None, None)
+    except AttnbankError:  # no suitable run; the page of the sentence says why
+        return None, set()
+    rows = bank.connection.execute(
+        "select sentence.id from sentence inner join document on document.id = sentence.document"
+        " where document.corpus = $corpus and sentence.id in (select unnest($sentences))",
+        {"corpus": run.corpus, "sentences": sentences},
+    ).fetchall()
+    return run.name, {number for (number,) in rows} - sentences_of_run(bank.backend, run, sentences)
+
+
+def words(context: RequestContext) -> list[dict[str, Any]]:
+    """The tokens of some sentences as they are written."""
+    numbers = [number for number in context.text_parameter("sentences").split(",") if number]
+    if not all(number.isascii() and number.isdecimal() and len(number) < 19 for number in numbers):
+        raise CallError("sentences must be numbers.", "As in sentences=1,2,3.")
+    with context.bank.backend.answering():
+        return context.bank.backend.internal(
+            "patterns/surface_tokens", sentences=[*map(int, numbers)]
+        ).to_dicts()
+
+
+_MOST_HEADS = 16
+
+
+def shown(context: RequestContext) -> dict[str, Any] | bytes:
+    """One sentence with the attention of heads, as `attnbank show` draws it.
+
+    A sentence that the run has not read has its words, and the reason.
+    """
+    name, relation = context.text_parameter("sentence").strip(), context.text_parameter("relation")
+    heads = context.text_parameter("head").strip() or _default_head(context, relation or None)
+    kind = context.parts["kind"]
+    options: dict[str, Any] = {
+        "mean": context.flag("mean"),
+        "direction": context.choice_parameter("direction", DIRECTIONS),
+        "coreference": context.flag("coreference"),
+        "tree": context.flag("tree"),
+        "decoded": context.text_parameter("decoded") or None,
+        "before": context.number("before", 0, 0, 20),
+        "run": context.run_name,
+        "corpus": context.text_parameter("corpus") or None,
+        "relation": relation or None,
+        "matched": _words_to_mark(name, context.text_parameter("hit")),
+        "timeout": context.cache.seconds,
+    }
+    names = heads.split(",")[:_MOST_HEADS]
+    with collecting_warnings() as notes:
+        try:
+            if kind != "json":
+                special = not context.flag("plain")
+                return context.bank.show(name, names, special=special, **options).as_bytes(
+                    f".{kind}"
+                )
+            view = context.bank.show(name, names, **options)
+        except SentenceNotReadError as error:
+            marked = _words_to_mark(str(error.sentence), context.text_parameter("hit"))
+            written = records.written_record(context.bank, error.sentence, marked)
+            return written | {"unread": f"{error.fact} {error.remedy}", "notes": [], "run": None}
+    record = records.shown_record(context.bank, view, wants_tree=options["tree"])
+    return record | {"heads": ",".join(names), "notes": notes}
+
+
+def _words_to_mark(name: str, hit: str) -> list[int]:
+    """Parse the words to mark, SENTENCE:WORDS (12:3,5), if they are of the sentence `name`.
+
+    SENTENCE is its id; words count from 1. Raises CallError for anything else.
+    """
+    number, _, words = hit.partition(":")
+    indexes = words.split(",")
+    if not hit:
+        return []
+    if not all(text.isascii() and text.isdecimal() for text in (number, *indexes)):
+        raise CallError(f"hit cannot be {hit[:40]}.", "A hit is SENTENCE:WORDS, as in 12:3,5.")
+    return [int(text[:9]) for text in indexes] if number == name else []
+
+
+def _default_head(context: RequestContext, relation: str | None) -> str:
+    """The default head: the best for the relation, else 1-1."""
+    try:
+        best_heads = context.query("best_head", run=context.run_name).frame  # may be cached
+        rows = best_heads.filter(pl.col("relation") == (relation or "all"))
+        if relation and not rows.height:
+            rows = context.query(
+                "best_head", relation=relation, min_count=1, run=context.run_name
+            ).frame
+    except AttnbankError:
+        return "1-1"
+    return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"
+
+
+def model(context: RequestContext) -> dict[str, Any]:
+    """All heads on one sentence, as small maps."""
+    name = context.text_parameter("sentence").strip()
+    with context.bank.backend.answering():
+        chosen = find_sentence(context.bank.backend, name, None)
+        run = choose_run_over_corpus(
+            context.bank.backend, context.run_name, None, (chosen.corpus, chosen.corpus_name)
+        )
+    heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
+    views = [
+        context.bank.show(
+            name, heads[at : at + MOST_PANELS], run=run.name, timeout=context.cache.seconds
+        )
+        for at in range(0, len(heads), MOST_PANELS)
+    ]
+    rows = pl.concat(view.rows for view in views)
+    return records.written_record(context.bank, chosen.id, []) | {
+        "run": run.name,
+        # One command cannot show more heads than that.
+        "heads": ",".join(heads) if len(views) == 1 else None,
+        "rows": records.frame_record(rows),
+        "positions": views[0].panels[0].words.height,
+        "layers": records.small_maps(run, views),
+    }
+
+
+def typed(context: RequestContext) -> dict[str, Any] | bytes:
+    """A text as the model of a run reads it, beside a sentence of the bank if one is named."""
+    from attnbank.cli.explorer.typed import choose_model, read_typed  # late: may import torch
+
+    heads = context.text_parameter("head", "1-1").strip().split(",")[:_MOST_HEADS]
+    sentence, mean = context.text_parameter("sentence").strip(), context.flag("mean")
+    choice = choose_model(context)
+    answer: dict[str, Any] = {"model": choice.label, "typed": None, "beside": None}
+    text = " ".join(context.text_parameter("text").split())
+    with collecting_warnings() as notes:
+        if text:
+            view, record = read_typed(context, choice, text, heads, mean=mean)
+            if context.parts["kind"] != "json":
+                return view.as_bytes(f".{context.parts['kind']}")
+            answer["typed"] = record
+        if text and sentence:
+            beside: Shown = context.bank.show(
+                sentence, heads, mean=mean, run=context.run_name, timeout=context.cache.seconds
+            )
+            answer["beside"] = records.shown_record(context.bank, beside, wants_tree=False)
+    return answer | {"notes": notes}
+
+
+# The most bytes of rows of a statement; the cache takes no larger answer.
+_MOST_BYTES = 15_000_000
+
+
+def statement(context: RequestContext) -> dict[str, Any]:
+    """The first rows of a SQL statement, run as by `attnbank sql`.
+
+    Only a `fresh` one is run: without ORDER BY, running it again could return the rows in another
+    order, and a page of them is asked for by itself.
+    """
+    text = context.text_parameter("statement").strip()
+    key = ("statement", text)
+    if context.flag("fresh"):
+        context.handle.forget(key)
+    frame, is_cut = context.handle.compute_once(
+        key, lambda: _first_rows(context, text), lambda result: result[0].estimated_size()
+    )
+    return records.frame_record(frame) | {"is_cut": is_cut}
+
+
+def _first_rows(context: RequestContext, statement: str) -> tuple[pl.DataFrame, bool]:
+    """Return the first rows of a statement, then stop it, and whether there are more."""
+    parts: list[pl.DataFrame] = []
+    rows, size, is_cut = 0, 0.0, False
+    cache = context.cache
+    with (
+        context.bank.stream(statement, seconds=cache.seconds, memory=cache.memory) as running,
+        context.visit.stopping(running.close),
+    ):
+        for part in running:
+            parts.append(part.head(MOST_ROWS - rows))
+            rows += parts[-1].height
+            size += parts[-1].estimated_size()
+            is_cut = part.height > parts[-1].height or size > _MOST_BYTES
+            if is_cut:
+                break
+    return (pl.concat(parts) if parts else pl.DataFrame()), is_cut
 
 
 def _run(context: RequestContext, number: str) -> Run:

@@ -27,24 +27,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnbank.cli.exit_status import error_message
-from attnbank.cli.explorer import (
-    colours,
-    head,
-    heads,
-    record_pages,
-    sentence_pages,
-    table_pages,
-    typed,
-)
-from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
-from attnbank.cli.explorer.request import RequestContext, Visit, link
+from attnbank.cli.explorer import record_pages
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.request import RequestContext, Visit
 from attnbank.cli.explorer.security import HOST, Guard, launch_file
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.cli.viewer import records
+from attnbank.cli.viewer import colours, records
 from attnbank.queries.pictures import sentence
-from attnbank.queries.table_formats import csv_text
-from attnbank.sql.errors import AttnbankError, BankError, CallError
-from attnbank.sql.names import DIRECTIONS
+from attnbank.sql.errors import BankError, CallError
 
 _HERE = Path(__file__).resolve().parent
 _MODULES = _HERE.parent / "viewer" / "page"
@@ -56,56 +46,27 @@ _STATEMENTS_AT_ONCE = 2
 # The most requests, and statements, in the queue; further ones get status 503.
 _MOST_WAITING, _MOST_STATEMENTS_WAITING = 60, 4
 _BUSY = {
-    "title": "Busy",
-    "error": {
-        "fact": "The explorer is busy: too many requests are waiting.",
-        "remedy": "Reload this page in a minute.",
-    },
+    "fact": "The explorer is busy: too many requests are waiting.",
+    "remedy": "Reload this page in a minute.",
 }
 
 # Seconds that requests get to end when the explorer is closed.
 _PATIENCE = 2
 
-# Fills in the variables of its template, even if it then raises; or returns an SVG.
-View = Callable[[RequestContext, dict[str, Any]], bytes | None]
-_VIEWS: dict[str, tuple[View, str, str]] = {
-    "/": (heads.atlas_view, "atlas.html", "Atlas of heads"),
-    "/heads": (heads.heads_view, "heads.html", "Heads"),
-    "/map": (heads.view_map, "map.html", "Map of the heads"),
-    "/overview": (heads.overview, "overview.html", "Overview"),
-    "/head/{head}": (head.head_view, "head.html", "Head"),
-    "/head/{head}/examples": (head.examples, "examples.html", "Examples"),
-    "/model": (sentence_pages.model_view, "model.html", "All heads on one sentence"),
-    "/typed": (typed.typed_view, "typed.html", "A sentence of your own"),
-    "/sentences": (sentence_pages.request_view, "sentences.html", "Sentences"),
-    "/sentence": (sentence_pages.sentence_view, "sentence.html", "Sentence"),
-    "/compare": (heads.compare, "compare.html", "Compare two runs"),
-    "/tables": (table_pages.index, "tables.html", "Tables and figures"),
-    "/tables/{name}": (table_pages.analysis, "analysis.html", "Analysis"),
-    "/pictures/{name}": (table_pages.picture, "base.html", "Picture"),
-    "/sql": (table_pages.sql_view, "statement.html", "SQL"),
-    "/bank": (table_pages.contents, "contents.html", "Contents of the bank"),
-}
+# Views, whose pages are drawn in the browser by the modules of cli/viewer/page.
+_VIEWS = (
+    "/", "/heads", "/overview", "/map", "/head/{head}", "/head/{head}/examples", "/model", "/typed",
+    "/sentences", "/sentence", "/compare", "/tables", "/tables/{name}", "/sql", "/bank",
+)  # fmt: skip
 NAV = (
     ("/", "Atlas"),
-    ("/heads", "Heads"),
     ("/map", "Map"),
-    ("/overview", "Overview"),
     ("/sentences", "Sentences"),
     ("/compare", "Compare"),
     ("/tables", "Tables and figures"),
     ("/sql", "SQL"),
     ("/bank", "Bank"),
 )
-# Filters of the templates, besides Jinja's own; published pages have the same in JavaScript.
-FILTERS: dict[str, Callable[..., str]] = {
-    "thousands": lambda number: f"{number:,}",
-    "fixed": lambda number, decimals: f"{number:.{decimals}f}",
-    "sentence": lambda text: text[:1].upper() + text[1:],
-    "unquoted": lambda text: text.strip("'"),
-    "start": lambda text, most: text[:most],
-    "begins": lambda text, start: "1" if text.startswith(start) else "",
-}
 _TYPES = {
     ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png",
     ".pdf": "application/pdf", ".csv": "text/csv; charset=utf-8",
@@ -116,18 +77,15 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
     """Make the application with all pages, for users who have the token."""
     site = Starlette(
         routes=[
+            *(Route(path, _view) for path in _VIEWS),
             *(
                 Route(
                     path,
                     _endpoint(
-                        partial(_render_view, *view),
-                        limits="sql" if view[0] is table_pages.sql_view else "pages",
+                        partial(_render_record, record),
+                        limits="sql" if record is record_pages.statement else "records",
                     ),
                 )
-                for path, view in _VIEWS.items()
-            ),
-            *(
-                Route(path, _endpoint(partial(_render_record, record)))
                 for path, record in _RECORDS.items()
             ),
             Route("/static/{name}", _static),
@@ -137,33 +95,23 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
     )
     site.state.cache = cache
     site.state.limits = {
-        "pages": (anyio.CapacityLimiter(_AT_ONCE), _MOST_WAITING),
+        "records": (anyio.CapacityLimiter(_AT_ONCE), _MOST_WAITING),
         "sql": (anyio.CapacityLimiter(_STATEMENTS_AT_ONCE), _MOST_STATEMENTS_WAITING),
     }
-    site.state.templates = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    site.state.templates.filters |= FILTERS
-    site.state.templates.globals |= {
-        "layout": "base.html", "is_live": True,
-        "link": link, "nav": NAV, "directions": DIRECTIONS, "step": colours.step,
-        "bank_name": cache.path.name,
-    }  # fmt: skip
+    environment = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
+    site.state.page = environment.get_template("page.html")
     return site
 
 
 def _endpoint(
-    render: Callable[[Request, Visit], Response], limits: str = "pages"
+    render: Callable[[Request, Visit], Response], limits: str = "records"
 ) -> Callable[[Request], Awaitable[Response]]:
     """Make an endpoint of a function that runs in a thread, where it may wait for a slot."""
 
     async def answer(request: Request) -> Response:
         limiter, most = request.app.state.limits[limits]
         if limiter.statistics().tasks_waiting >= most:
-            return _html(request, "base.html", _BUSY, 503)
+            return _json({"error": _BUSY}, 503)
         visit = Visit()
         response = Response(status_code=499)  # the client has disconnected
         async with anyio.create_task_group() as group:
@@ -191,72 +139,37 @@ async def _watch(request: Request, visit: Visit, scope: anyio.CancelScope) -> No
         scope.cancel()
 
 
-def _render_view(view: View, template: str, title: str, request: Request, visit: Visit) -> Response:
-    if not visit.is_wanted():
-        return Response(status_code=499)
-    cache: BankCache = request.app.state.cache
-    parameters = {name: value for name, value in request.query_params.items() if value}
-    file_format = parameters.pop("as", None)
-    with collecting_warnings() as notes:
-        try:
-            with cache.open() as handle, handle.bank.backend.answering():
-                context = RequestContext(
-                    cache, handle, parameters, request.path_params, request.url.path, visit=visit
-                )
-                variables: dict[str, Any] = {}
-                status = 200
-                try:
-                    picture = view(context, variables)
-                    if picture is not None:
-                        return Response(picture, media_type="image/svg+xml")
-                except AttnbankError as error:
-                    # A view that has filled in its form shows the error below it.
-                    if not variables or isinstance(error, BankError):
-                        raise
-                    variables["error"], status = error, 400
-                rows = variables.pop("rows", None)
-                figure: Callable[[str], bytes] | None = variables.pop("figure", None)
-                if file_format == "csv" and rows is not None:
-                    return _file(csv_text(rows).encode(), request.url.path, "csv")
-                if file_format in _PICTURES and figure is not None:
-                    return _file(figure(f".{file_format}"), request.url.path, file_format)
-                variables |= {
-                    "permalink": _permalink(request.url.path, parameters, variables),
-                    "pictures": []
-                    if figure is None or status != 200
-                    else [
-                        (
-                            file_type.upper(),
-                            link(request.url.path, **parameters, **{"as": file_type}),
-                        )
-                        for file_type in _PICTURES
-                    ],
-                    "has_rows": rows is not None,
-                    "rows_address": link(request.url.path, **parameters, **{"as": "csv"}),
-                }
-                # `runs` and `relations` are functions: only templates with their menus call them.
-                common = {
-                    "title": title,
-                    "given": parameters,
-                    "run": context.run_name,
-                    "notes": notes,
-                    "runs": context.run_choices,
-                    "relations": context.relations,
-                }
-                return _html(request, template, common | variables, status)
-        except Exception as error:
-            return _error_page(request, error, notes)
+async def _view(request: Request) -> Response:
+    return _page(request)
+
+
+def _page(request: Request, error: Mapping[str, str] | None = None, status: int = 200) -> Response:
+    """The page that all views share, or one that shows an error."""
+    name = request.app.state.cache.path.name
+    text = request.app.state.page.render(name=name, nav=NAV, error=error)
+    return HTMLResponse(text, status)
 
 
 # The records of cli/viewer/records.py, by their addresses.
 _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/bank.json": record_pages.bank,
     "/analyses.json": lambda context: records.catalogue(),
-    "/answers/{run}/{name}.json": record_pages.answer,
+    "/contents.json": record_pages.contents,
+    "/answers/{run}/{name}.{kind}": record_pages.answer,
     "/profiles/{run}.json": record_pages.profile,
+    "/nearest/{run}.json": record_pages.nearest,
+    "/map.json": record_pages.heads_map,
     "/examples/{run}/{head}.json": record_pages.examples,
+    "/examples/{run}/{head}/page.json": record_pages.example_page,
     "/sentences/{run}/{sentence}.json": record_pages.sentence,
     "/scores/{run}.json": record_pages.scores,
+    "/hits.json": record_pages.hits,
+    "/counts.json": record_pages.counts,
+    "/words.json": record_pages.words,
+    "/shown.{kind}": record_pages.shown,
+    "/model.json": record_pages.model,
+    "/typed.{kind}": record_pages.typed,
+    "/statement.json": record_pages.statement,
 }
 
 
@@ -268,11 +181,16 @@ def _render_record(
     cache: BankCache = request.app.state.cache
     try:
         with cache.open() as handle, handle.bank.backend.answering():
-            context = RequestContext(
-                cache, handle, request.query_params, request.path_params, request.url.path,
-                visit=visit,
-            )  # fmt: skip
-            return _json(record(context))
+            parameters = {name: value for name, value in request.query_params.items() if value}
+            context = RequestContext(cache, handle, parameters, request.path_params, visit)
+            if (kind := request.path_params.get("kind", "json")) not in _KINDS:
+                raise CallError(
+                    f"There is no file .{kind[:20]}.", "Use .json, .csv, .svg, .pdf, .png."
+                )
+            value = record(context)
+            if isinstance(value, bytes):
+                return _file(value, request, kind)
+            return _json(value)
     except Exception as error:
         fact, remedy, status = _fault(request, error)
         return _json({"error": {"fact": fact, "remedy": remedy}}, status)
@@ -282,33 +200,16 @@ def _json(value: Any, status: int = 200) -> Response:
     return Response(records.json_text(value), status, media_type="application/json")
 
 
-_PICTURES = ("svg", "pdf", "png")
-_OF_ONE_RUN = ("/heads", "/map", "/overview", "/sentence", "/model")
+_KINDS = ("json", "csv", "svg", "pdf", "png")
 
 
-def _permalink(
-    path: str, parameters: Mapping[str, str], variables: Mapping[str, Any]
-) -> str | None:
-    """The address with the run that was read, which later shows the same even if the default
-    changes.
-    """
-    answered = variables.get("answered") or (variables["grid"].run if "grid" in variables else None)
-    is_of_run = path in _OF_ONE_RUN or path.startswith("/head/")
-    return link(path, **{**parameters, "run": answered}) if answered and is_of_run else None
-
-
-def _file(content: bytes, path: str, kind: str) -> Response:
-    """A response that the browser saves as a file."""
-    name = "_".join(filter(str.isidentifier, path.split("/"))) or "heads"
-    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+def _file(content: bytes, request: Request, kind: str) -> Response:
+    """A file; a browser saves it, unless it is a picture that a page shows."""
+    headers = {}
+    if "theme" not in request.query_params:
+        name = request.path_params.get("name", "sentence")
+        headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
-
-
-def _html(request: Request, template: str, variables: dict[str, Any], status: int) -> Response:
-    text = request.app.state.templates.get_template(template).render(
-        variables, path=request.url.path, kept_run=request.query_params.get("run", "")
-    )
-    return HTMLResponse(text, status)
 
 
 def _fault(request: Request, error: Exception) -> tuple[str, str, int]:
@@ -320,12 +221,6 @@ def _fault(request: Request, error: Exception) -> tuple[str, str, int]:
     elif isinstance(error, BankError):
         status = 503
     return fact, remedy, status
-
-
-def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -> Response:
-    fact, remedy, status = _fault(request, error)
-    variables = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
-    return _html(request, "base.html", variables, status)
 
 
 async def _static(request: Request) -> Response:
@@ -346,12 +241,12 @@ async def _static(request: Request) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    variables = {"title": "Page not found", "error": {"fact": "There is no such page."}}
-    return _html(request, "base.html", variables, 404)
+    return _page(request, {"fact": "There is no such page."}, 404)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return _error_page(request, error)
+    fact, remedy, status = _fault(request, error)
+    return _page(request, {"fact": fact, "remedy": remedy}, status)
 
 
 def serve(

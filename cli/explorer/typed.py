@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import markupsafe
-
 from attnbank.cli.explorer.bank_cache import notify
 from attnbank.cli.explorer.request import RequestContext
+from attnbank.cli.viewer import records
 from attnbank.queries import open_bank
 from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.queries.sentences.showing import Shown
@@ -23,51 +22,31 @@ if TYPE_CHECKING:
 
 # The longest sentence, in characters.
 _LONGEST = 1000
-_MOST_HEADS = 16
 # Mask tokens of common models.
 _MASKS = ("[MASK]", "<mask>")
 _reading = threading.Lock()  # two threads in one model would mix up their attention maps
 
 
-def typed_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show what heads attend to in a text, next to a sentence of the bank if one is named."""
-    text = " ".join(context.text_parameter("text").split())
-    heads, sentence = (
-        context.text_parameter("head", "1-1").strip(),
-        context.text_parameter("sentence").strip(),
-    )
-    mean = context.flag("mean")
-    variables |= {"text": text, "heads": heads, "sentence": sentence, "mean": mean}
-    choice = _choose_model(context)
-    variables |= {"model": choice.label, "masks": _MASKS}
-    if not text:
-        return
+def read_typed(
+    context: RequestContext, choice: ModelChoice, text: str, heads: list[str], *, mean: bool
+) -> tuple[Shown, dict[str, Any]]:
+    """Run a model on a text: what heads attend to, and the record that pages draw.
+
+    Raises CallError if it is too long, and what `_load_model` raises.
+    """
     if len(text) > _LONGEST:
         raise CallError(f"The text has {len(text):,} characters.", f"Give at most {_LONGEST:,}.")
-    names = heads.split(",")[:_MOST_HEADS]
     model = _load_model(context, choice)
     mask = model.input_tokenizer.mask
     for other_mask in _MASKS:
         if other_mask in text and other_mask != mask:
             has = "no mask" if mask is None else f"{mask} for a mask"
             notify(f"The model has {has}: {other_mask} was read as text.")
-    view = context.handle.compute_once(
-        ("typed", text, heads, mean, choice), lambda: _run_model_on_text(text, names, mean, model)
-    )
-    variables |= {
-        "drawn": _picture(view),
-        "figure": view.as_bytes,
-        "rows": view.rows,
-        "table": context.table(view.rows, {"sent_id": lambda row: None}),
-    }
-    if sentence:
-        beside_view = context.bank.show(
-            sentence, names, mean=mean, run=context.run_name, timeout=context.cache.seconds
-        )
-        variables |= {"own": _picture(beside_view), "answered": beside_view.run.name}
+    key = ("typed", text, ",".join(heads), mean, choice)
+    return context.handle.compute_once(key, lambda: _run_model_on_text(text, heads, mean, model))
 
 
-class _ModelChoice(NamedTuple):
+class ModelChoice(NamedTuple):
     """The model to load: the run's, or that of --model."""
 
     name: str
@@ -89,17 +68,18 @@ class _ModelChoice(NamedTuple):
         return self.random_seed if self.requested in (None, self.name) else None
 
 
-def _choose_model(context: RequestContext) -> _ModelChoice:
+def choose_model(context: RequestContext) -> ModelChoice:
+    """The model of the run in the address, or that of --model."""
     run = choose_run_over_corpus(context.bank.backend, context.run_name, None, None)
     name, seed, revision, sha256 = context.bank.connection.execute(
         "select model.name, model.random_seed, model.revision, model.sha256 from run"
         " inner join model on model.id = run.model where run.id = $run",
         {"run": run.id},
     ).fetchall()[0]
-    return _ModelChoice(name, seed, revision, sha256, run.name, context.cache.model)
+    return ModelChoice(name, seed, revision, sha256, run.name, context.cache.model)
 
 
-def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
+def _load_model(context: RequestContext, choice: ModelChoice) -> Model:
     """Load the model; it is cached until another is requested.
 
     Raises ModelError if it is not on this machine; CallError for a folder named by the bank, or
@@ -135,7 +115,9 @@ def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
     return loaded_model
 
 
-def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
+def _run_model_on_text(
+    text: str, heads: list[str], mean: bool, model: Model
+) -> tuple[Shown, dict[str, Any]]:
     """Run the model on a text, in which a mask may hide a word.
 
     Words are split at white space: the reader of plain text would split `[MASK]` into three.
@@ -154,7 +136,8 @@ def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) ->
         ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=model)
         with open_bank(bank) as opened:
             # Name the run: one with random weights is never the default.
-            return opened.show(1, heads, mean=mean, run=1)
+            view = opened.show(1, heads, mean=mean, run=1)
+            return view, records.shown_record(opened, view, wants_tree=False)
 
 
 def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
@@ -164,8 +147,3 @@ def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
         parts = [part for part in parts if part]
         for at, part in enumerate(parts, start=1):
             yield part, at == len(parts)
-
-
-def _picture(view: Shown) -> markupsafe.Markup:
-    # The picture escapes every word itself; inline styles are blocked by the page.
-    return markupsafe.Markup(view.draw("light"))

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,16 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from attnbank.cli.commands.compute import compute_and_cache_all
-from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import NAV
 from attnbank.cli.output import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
-from attnbank.cli.viewer import records
+from attnbank.cli.viewer import colours, records
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
 from attnbank.queries.patterns import HitOptions, run_request
 from attnbank.queries.pictures import sentence as pictures
-from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import names_of_run as names_of_run
 from attnbank.sql import provenance, registry, statements
@@ -56,7 +54,7 @@ _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
 _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
-_STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
+_STATIC = ("style.css", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 # Licences that permit redistribution, whatever their other conditions.
 _OPEN = re.compile(
@@ -71,14 +69,9 @@ _CLOSED = re.compile(
 )
 # Statements that the page runs.
 _STATEMENTS = (
-    "examples/head_examples", "patterns/surface_tokens", "sentences/maps", "sentences/peaks",
-    "sentences/saved_pairs",
+    "examples/head_examples", "examples/example_page", "patterns/surface_tokens", "sentences/maps",
+    "sentences/peaks", "sentences/saved_pairs",
 )  # fmt: skip
-_EXAMPLES = (
-    "pattern { V -[obj]-> O }",
-    "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
-    "pattern { N -[det]-> D; D.form <> lex.form }",
-)
 # The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096
 # DuckDB in a browser reads in units of this many bytes.
@@ -267,7 +260,7 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
             steps = len(runs) * (len(analyses()) + 1)
             for at, _ in enumerate(answers.write_answers(folder / "answers", cache, runs)):
                 on_progress(Progress("answering", min(at, steps), steps))
-            answers.write_contents(folder / "answers" / "contents.json", cache)
+            answers.write_contents(folder / "answers" / "contents.json", bank)
             for run in runs.values():
                 for count in sheets.write_sheets(folder / "sheets" / str(run.id), bank, run):
                     on_progress(Progress("drawing", count, None))
@@ -279,7 +272,6 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
     variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
-             "colours": _line_colours(),
                  "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
     (folder / PAGE).write_text(_templates().get_template("page.html").render(variables), "utf-8")
 
@@ -344,7 +336,7 @@ def _with_variables(name: str) -> str:
 def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Requests compiled in advance: those of saved relations, and the examples."""
     requests = [(row["name"], row["request"]) for row in saved]
-    requests += [(None, request) for request in _EXAMPLES]
+    requests += [(None, request) for request in records.EXAMPLES]
     for name, request in requests:
         with suppress(AttnbankError):
             run = run_of_request(bank.backend, request)
@@ -360,10 +352,6 @@ def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterat
                     "run": None if run is None else run.name,
                 },
             }  # fmt: skip
-
-
-def _line_colours() -> dict[str, Any]:
-    return asdict(THEMES["light"].sentence)
 
 
 def _templates() -> Environment:

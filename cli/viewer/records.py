@@ -1,21 +1,25 @@
 """The records that pages draw: a bank, the rows of its analyses, its sentences, as JSON values.
 
-`explore` answers with them under these addresses, relative to the bank:
+`explore` answers with them under these addresses, relative to the bank; `publish` writes the files
+of those that need no question:
 
-    bank.json                                runs, corpora, relations, defaults
-    analyses.json                            analyses with their parameters, and measures
-    answers/RUN/ANALYSIS.json                the rows of an analysis, by column
-    profiles/RUN.json                        what each head finds above a fixed offset
-    examples/RUN/HEAD.json?relation=obj      dependents that a head finds and misses
-    sentences/RUN/SENTENCE.json?heads=3-1    words, tree, and the maps and peaks of some heads
+    bank.json, analyses.json, contents.json  runs, corpora, defaults; parameters, measures; tables
+    answers/RUN/ANALYSIS.json                the rows of an analysis, by column (.csv, .svg, ...)
+    profiles/RUN.json, nearest/RUN.json      what each head finds, and the heads most like it
+    map.json                                 the heads in a plane
+    examples/RUN/HEAD.json                   dependents that a head finds and misses
+    sentences/RUN/SENTENCE.json?heads=3-1    words, and the maps and peaks of some heads
+    shown.json?sentence=...&head=3-1         one sentence as it is drawn; model.json, typed.json
+    hits.json, counts.json, words.json       a request, and the words of sentences
     scores/RUN.json?request=...              every head on the pairs of words of a request
+    statement.json?statement=...             the rows of a SQL statement
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from typing import Any
@@ -23,12 +27,17 @@ from typing import Any
 import polars as pl
 
 from attnbank.cli.commands.query import analyses_by_section
-from attnbank.cli.explorer.heads import measures
+from attnbank.cli.viewer import colours
+from attnbank.cli.viewer.measures import measures
 from attnbank.queries import Bank, analyses
+from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import reads_run, run_request
 from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.sentence import ELSEWHERE
+from attnbank.queries.pictures.theme import category_label, encodings_of, legend_order
+from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.attention import (
     SentenceRecords,
     names_of_run,
@@ -41,11 +50,18 @@ from attnbank.queries.sentences.choosing import (
     find_sentence,
     sentences_of_run,
 )
+from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.run_choice import Run
 
+# Requests that a page begins with.
+EXAMPLES = (
+    "pattern { V -[obj]-> O }",
+    "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
+    "pattern { N -[det]-> D; D.form <> lex.form }",
+)
 _POSITION = (
     "position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form",
     "relation",
@@ -96,6 +112,7 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
             *(relation for (relation,) in relations if relation),
             *(row["name"] for row in saved),
         ],
+        "examples": EXAMPLES,
         "saved": [_saved_record(row, circular=row["name"] in circular) for row in saved],
     }
 
@@ -210,6 +227,77 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     return frame_record(frame)
 
 
+def nearest_record(bank: Bank, run: Run) -> dict[str, Any]:
+    """The five heads with the most similar attention to each head (section 6)."""
+    frame = bank.query("head_distance", run=run.name)
+    # head_distance has each pair of heads once, so a head may be on either side.
+    sides = [
+        frame.select(
+            pl.col(f"layer_{this}").alias("of_layer"),
+            pl.col(f"head_{this}").alias("of_head"),
+            pl.col(f"layer_{that}").alias("layer"),
+            pl.col(f"head_{that}").alias("head"),
+            (pl.col("js_divergence") / pl.col("n_tokens")).alias("nats_a_token"),
+            "run",
+        )
+        for this, that in (("a", "b"), ("b", "a"))
+    ]
+    ranked = pl.concat(sides).sort("of_layer", "of_head", "nats_a_token", "layer", "head")
+    return frame_record(ranked.group_by("of_layer", "of_head", maintain_order=True).head(5))
+
+
+# The size of the map, and its margin, in pixels.
+_WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
+
+
+def map_record(frame: pl.DataFrame) -> dict[str, Any]:
+    """The rows of figure_6 as marks.
+
+    `points` are (name, behaviour, x, y in pixels, CSS class, shape), `kinds` (CSS class, shape,
+    behaviour), and `layers` the heads of each layer without their places.
+    """
+    rows = frame.to_dicts()
+    encodings = encodings_of(legend_order(sorted({str(row["behaviour"]) for row in rows})))
+    marks = {kind: (colours.kind(look), look.shape) for kind, look in encodings.items()}
+    xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
+    wide, high = max(xs) - min(xs) or 1.0, max(ys) - min(ys) or 1.0
+    scale = min((_WIDE - 2 * _EDGE) / wide, (_HIGH - 2 * _EDGE) / high)
+    left, top = (_WIDE - wide * scale) / 2, (_HIGH - high * scale) / 2
+    points, layers = [], dict[int, list[tuple[str, ...]]]()
+    for row in rows:
+        kind = str(row["behaviour"])
+        name = f"{row['layer']}-{row['head']}"
+        x, y = left + (row["x"] - min(xs)) * scale, top + (max(ys) - row["y"]) * scale
+        points.append((name, category_label(kind), x, y, *marks[kind]))
+    for row in sorted(rows, key=lambda row: (row["layer"], row["head"])):
+        kind = str(row["behaviour"])
+        name = f"{row['layer']}-{row['head']}"
+        layers.setdefault(row["layer"], []).append((name, category_label(kind), *marks[kind]))
+    kinds = [(*mark, category_label(kind)) for kind, mark in marks.items()]
+    return {"points": points, "kinds": kinds, "layers": [*layers.items()]}
+
+
+def contents_record(bank: Bank) -> dict[str, Any]:
+    """The contents of the bank, as `attnbank info` prints them."""
+    info = bank.info()
+    tables = (
+        ("Default run", "choices", bank.choices()),
+        ("Corpora", "corpora", info.corpora),
+        ("Models", "models", info.models),
+        ("Skipped", "left_out", info.skipped),
+        ("Tables", "tables", info.filled),
+    )
+    return {
+        "size": f"{info.bytes / 1e6:,.1f} MB",
+        "format": info.format,
+        "runs": frame_record(info.runs.select(OF_RUNS)),
+        "tables": [
+            {"caption": caption, "name": name, "frame": frame_record(frame)}
+            for caption, name, frame in tables
+        ],
+    }
+
+
 def examples_record(
     bank: Bank, run: Run, head: tuple[int, int], relation: str, direction: str, most: int
 ) -> list[dict[str, Any]]:
@@ -259,6 +347,93 @@ def words_record(
         "written": list(words),
         "notes": [*records.omissions, *records.notes],
     }
+
+
+def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]:
+    """One sentence as `Bank.show` shows it, for pages to draw.
+
+    `words` are (position, text, index, is_special, is_matched), `mentions` (entity, first, last,
+    head) in positions. A panel has `weights` (from, to, weight; to is null for all that is not
+    shown) and `gold` arcs (from, to, is_found). The gold tree is there even if it is not wanted:
+    a line of words has it above.
+    """
+    first = view.panels[0]
+    sentence, marked = next(iter(view.marked.items()))
+    trees = [tree_record(title, tree) for title, tree in view.facts.trees.items()]
+    if not trees:
+        with suppress(AttnbankError):  # the corpus has no trees
+            name = f"{view.run.heads and view.run.numbers[0]}-1"
+            treed = bank.show(str(sentence), name, run=view.run.name, tree=True)
+            trees = [tree_record(title, tree) for title, tree in treed.facts.trees.items()]
+    return written_record(bank, sentence, marked) | {
+        "run": view.run.name,
+        "name": first.sentence,
+        "facts": [*pictures.note_lines(view.panels, view.facts)],
+        "norms": view.facts.measure.endswith("norms"),
+        "words": first.words.rows(),
+        "mentions": first.mentions.rows(),
+        "trees": [
+            tree | {"isGold": at == 0, "isWanted": wants_tree or bool(view.facts.trees)}
+            for at, tree in enumerate(trees)
+        ],
+        "panels": [
+            {
+                "name": panel.full_name, "layer": panel.layer, "head": panel.head,
+                "weights": panel.weights.with_columns(
+                    pl.col("to_position").replace(ELSEWHERE, None)
+                ).rows(),
+                "gold": panel.gold.rows(),
+            }
+            for panel in view.panels
+        ],
+        "rows": frame_record(view.rows),
+    }  # fmt: skip
+
+
+def tree_record(title: str, tree: Tree) -> dict[str, Any]:
+    """A tree over words at positions: the index of the head of each, and its relation."""
+    return {
+        "title": title, "words": tree.words, "positions": tree.positions, "heads": tree.heads,
+        "relations": tree.relations, "wrong": sorted(tree.wrong),
+    }  # fmt: skip
+
+
+def written_record(bank: Bank, sentence: int, marked: Collection[int]) -> dict[str, Any]:
+    """The words of a sentence (form, index, whether white space follows), those that are marked,
+    and the sentences before and after it.
+    """
+    words = bank.backend.internal("sentences/words", sentence=sentence)
+    around = bank.connection.execute(
+        "select max(sentence.id) filter (where sentence.id < $id),"
+        " min(sentence.id) filter (where sentence.id > $id) from sentence",
+        {"id": sentence},
+    ).fetchall()[0]
+    return {
+        "id": sentence, "written": words.rows(), "marked": sorted(marked), "around": around,
+    }  # fmt: skip
+
+
+# The smallest weights of the classes of lines in a small map.
+_BINS = (0.05, 0.15, 0.4, 0.7)
+
+
+def small_maps(run: Run, views: Iterable[Shown]) -> list[tuple[int, list[Any]]]:
+    """The heads of each layer with their lines in a sentence: pairs of places, by class."""
+    maps = {}
+    for view in views:
+        for panel in view.panels:
+            places = {position: at for at, position in enumerate(panel.words["position"])}
+            largest = panel.largest(view.facts.measure)
+            classes: list[list[tuple[int, int]]] = [[] for _ in _BINS]
+            for start, end, weight in panel.weights.rows():
+                kind = sum((weight or 0.0) / largest >= least for least in _BINS)
+                if kind and start in places and end in places:
+                    classes[kind - 1].append((places[start], places[end]))
+            maps[panel.heads_label] = (panel.heads_label, classes)
+    return [
+        (layer, [maps[f"{layer}-{head}"] for head in range(1, run.heads + 1)])
+        for layer in run.numbers
+    ]
 
 
 def json_text(value: Any) -> str:

@@ -37,7 +37,7 @@ class Tree:
     """The words of a sentence, and the index from 0 of each one's head (None: root, or not shown).
 
     `wrong` has the words of a decoded tree whose arc is no gold dependency in either direction;
-    such arcs are dashed.
+    such arcs are dashed. `positions` are those of the words in the input.
     """
 
     words: tuple[str, ...]
@@ -45,6 +45,7 @@ class Tree:
     heads: tuple[int | None, ...]
     relations: tuple[str | None, ...]
     wrong: frozenset[int] = frozenset()
+    positions: tuple[int, ...] = ()
 
     @cached_property
     def runs_left(self) -> bool:

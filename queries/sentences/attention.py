@@ -496,6 +496,7 @@ def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
         tags=tuple(upos or "" for upos in words["upos"]),
         heads=tuple(index_of.get(head) for head in words["head_word"]),
         relations=tuple(words["relation"]),
+        positions=tuple(words["position"]),
     )
 
 
@@ -549,6 +550,7 @@ def _decoded_trees(
                 for at, head in enumerate(tree_heads)
                 if head is not None and not edges & {(at, head), (head, at)}
             ),
+            positions=gold.positions,
         )
     return trees
 

@@ -1,4 +1,4 @@
-// Builds the page of a published bank into a folder: node build.mjs TARGET TEMPLATES MODULES LARK_WHEEL
+// Builds the page of a published bank into a folder: node build.mjs TARGET MODULES LARK_WHEEL
 // MODULES are those of cli/viewer/page, which the explorer serves as they are.
 // Everything comes from node_modules, as package-lock.json has it by version and digest.
 import { createHash } from "node:crypto";
@@ -6,9 +6,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
-import nunjucks from "nunjucks";
 
-const [target, templates, viewer, lark] = process.argv.slice(2);
+const [target, viewer, lark] = process.argv.slice(2);
 const here = import.meta.dirname;
 const modules = path.join(here, "node_modules");
 const packageOf = (name) => path.join(modules, name);
@@ -17,16 +16,8 @@ const described = (name) => JSON.parse(fs.readFileSync(path.join(packageOf(name)
 fs.rmSync(target, { recursive: true, force: true });
 fs.mkdirSync(path.join(target, "pyodide"), { recursive: true });
 
-// The templates as functions: the page's policy lets nothing be compiled there.
-const engine = new nunjucks.Environment([], { autoescape: true, trimBlocks: true, lstripBlocks: true });
-for (const name of ["thousands", "fixed", "unquoted", "start", "begins", "items"]) engine.addFilter(name, (each) => each);
-const views = fs.readdirSync(templates).filter((each) => each.endsWith(".html") && !["base.html", "atlas.html"].includes(each)).sort();
-const compiled = views.map((name) => nunjucks.precompileString(
-  fs.readFileSync(path.join(templates, name), "utf8"), { name, env: engine })).join("\n");
-const entry = `${compiled}\nimport(${JSON.stringify(path.join(here, "main.js"))});`;
-
 const built = await esbuild.build({
-  stdin: { contents: entry, resolveDir: here, loader: "js" },
+  entryPoints: [path.join(here, "main.js")],
   alias: { viewer: path.resolve(viewer) },
   bundle: true, minify: true, format: "esm", target: ["es2022"], charset: "utf8",
   outfile: path.join(target, "app.js"), legalComments: "eof", logLevel: "warning", metafile: true,

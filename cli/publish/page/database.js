@@ -2,7 +2,8 @@
 // host does not answer ranges. One statement runs at a time.
 import * as duckdb from "@duckdb/duckdb-wasm";
 import { Fault } from "viewer/fault.js";
-import { frameOf } from "./cells.js";
+import { frameOf } from "viewer/cells.js";
+import { literal, quoted } from "viewer/commands.js";
 
 export const MOST_WHOLE = 500e6;
 // Bytes of a bank that is downloaded whole where its host answers no ranges.
@@ -221,15 +222,6 @@ function kindOf(type) {
   if (type === "DOUBLE" || type === "FLOAT") return "float";
   if (/^(DECIMAL|U?(TINY|SMALL|BIG|HUGE)INT$|U?INTEGER$)/.test(type)) return "integer";
   return type === "BOOLEAN" ? "boolean" : "text";
-}
-
-export const quoted = (name) => `"${String(name).replaceAll('"', '""')}"`;
-
-export function literal(value) {
-  if (value === null || value === undefined) return "null";
-  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  return `'${String(value).replaceAll("'", "''")}'`;
 }
 
 // A value of Arrow as one of JavaScript.

@@ -1,6 +1,6 @@
 // A sentence as a line of words with the attention of a head as arcs above it. Three marks look the
 // same everywhere: the dependent in a box, its gold head in blue, the word that was found in orange.
-import { svg } from "./dom.js";
+import { html, svg } from "./dom.js";
 
 const NAMES = ["position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form", "relation"];
 const SIZE = 15;
@@ -9,6 +9,9 @@ const CUT = 16; // the room of …
 const LEAST = 0.1; // a weaker line is not drawn
 const HIGHEST = 46;
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+// What the three marks are, above examples.
+export const KEY = html`<p class="key"><span class="box dependent"></span> dependent <span class="box gold"></span> its head <span class="box found"></span> found instead; numbers are weights</p>`;
 
 const canvas = document.createElement("canvas").getContext("2d");
 

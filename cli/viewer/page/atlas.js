@@ -1,29 +1,28 @@
 // The atlas: all heads as a grid, the chosen one as a profile, and sentences that it gets right and
 // wrong. All three are linked: what is chosen in one changes the others, and stands in the address.
-import { arcLine, judge } from "./arcs.js";
+import { arcLine, judge, KEY } from "./arcs.js";
+import { command, pictureOf, rowsCommand, shell } from "./commands.js";
+import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
 import { Fault } from "./fault.js";
+import { fault as faultOf, showSentences } from "./forms.js";
+import { cellText, cellTitle, scale } from "./grids.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
 import { drawProfile, headline, profileOf } from "./profile.js";
+import { tools } from "./tools.js";
 
 const EXAMPLES = 3;
 const FREQUENT = 100; // dependents of a relation that the atlas may begin with
-const PARAMETERS = ["run", "by", "relation", "direction", "stretch", "head", "beside", "request", "dependent", "governor"];
+const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
 
-// The bank, its catalogue and its connector, as all parts of the atlas read them.
-async function openBank(connector) {
-  const [record, { measures }] = await Promise.all([connector.bank(), connector.catalogue()]);
-  return { ...record, connector, measures: new Map(measures.map((measure) => [measure.key, measure])) };
-}
-
 export class Atlas {
-  // `places` reads and makes addresses.
-  constructor(container, connector, places) {
-    Object.assign(this, { container, connector, places });
+  constructor(app) {
+    Object.assign(this, { app, bank: app.bank, connector: app.connector, places: app.places });
     this.state = {};
     this.hovered = null; // the head under the pointer
     this.brushed = new Set(); // heads whose mean is shown
+    this.isPlaying = false;
     this.grid = null;
     this.data = null;
     this.small = [];
@@ -34,21 +33,13 @@ export class Atlas {
     this.templates = new Map(); // templates, with what they were made from
   }
 
-  async start() {
-    this.bank = await openBank(this.connector);
-    if (!this.bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
-    await this.read();
-    addEventListener("popstate", () => {
-      if (this.container.isConnected) this.read();
-    });
-  }
-
   // Show what the address says.
   async read() {
     delete this.container.dataset.settled;
-    const parameters = this.places.parameters();
+    const { path, given } = this.places.here();
     try {
-      await this.load(Object.fromEntries(PARAMETERS.filter((name) => parameters.get(name)).map((name) => [name, parameters.get(name)])));
+      if (!this.bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
+      await this.load({ ...(path === "/overview" ? { by: "gain" } : {}), ...given });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       this.fail(error);
@@ -56,11 +47,7 @@ export class Atlas {
   }
 
   #link(state, path) {
-    const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries({ ...state, run: state.run.name, stretch: state.stretch ? "1" : null })) {
-      if (value !== null && value !== undefined && value !== "") parameters.set(name, value);
-    }
-    return this.places.link(path, parameters);
+    return this.places.link(path, { ...state, run: state.run.name });
   }
 
   // Show why nothing can be shown.
@@ -74,11 +61,11 @@ export class Atlas {
   // Show a state; what it leaves out is chosen.
   async load(given) {
     const { bank } = this;
-    const run = runOf(bank, given.run);
+    const run = new Context(this.app, "/", given).runOf(given.run, bank.defaults.best_head ?? bank.shown) ?? bank.runs[0];
     const state = {
       run, by: given.by ?? null, relation: given.relation ?? null, direction: given.direction ?? null,
       stretch: Boolean(given.stretch), head: given.head ?? null, beside: given.beside ?? null,
-      request: given.request ?? null, dependent: given.dependent ?? null, governor: given.governor ?? null,
+      min_count: given.min_count ?? null, request: given.request ?? null, dependent: given.dependent ?? null, governor: given.governor ?? null,
     };
     await this.#complete(state);
     await this.show(state);
@@ -100,7 +87,7 @@ export class Atlas {
       }
     }
     state.relation ??= "all";
-    if (state.by !== "gain" && !(state.by === "request" && this.connector.canScore) && !this.bank.measures.has(state.by)) {
+    if (state.by !== "gain" && state.by !== "request" && !this.bank.measures.has(state.by)) {
       throw new Fault(`by cannot be ${state.by}.`, "Choose a measure from the list.");
     }
   }
@@ -196,7 +183,7 @@ export class Atlas {
   // Change some of the state, in the address too.
   go(changes) {
     const state = { ...this.state, ...changes };
-    history.pushState(null, "", this.#link(state, "/"));
+    this.places.push(this.#link(state, "/"));
     this.brushed = new Set();
     return this.show(state);
   }
@@ -235,7 +222,47 @@ export class Atlas {
         <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#cached("grid", [this.grid, this.state, this.brushed], () => this.#largeGrid())}${this.#cached("small", [this.small, this.missing.length, this.state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">${this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#sentences()}</section>
-      </div>`;
+      </div>
+      ${this.#cached("tools", [this.grid, this.state], () => this.#tools())}`;
+  }
+
+  // The figures of the grid as files, and the commands that give them.
+  #tools() {
+    const { grid, state } = this;
+    const context = new Context(this.app, "/", { ...state, run: state.run.name });
+    const view = { title: grid.title, frame: grid.frame, answered: state.run.name };
+    if (state.by === "request") {
+      view.command = command(context, `score ${shell(state.request)}`, { from: state.dependent, to: state.governor, every: true, run: state.run.name });
+    } else if (grid.analysis) {
+      view.command = rowsCommand(context, grid.analysis, grid.parameters, grid.columnValues);
+      const { files, plotCommand } = pictureOf(context, grid.analysis, grid.parameters, grid.frame, { stretch: state.stretch });
+      Object.assign(view, { plotCommand, files: files && { ...files, csv: null } });
+    }
+    return tools(context, view);
+  }
+
+  // The steps of the training that the run is of; it plays from one to the next.
+  #steps() {
+    const { steps, name } = this.state.run;
+    if (!steps || steps.length < 2) return null;
+    const at = steps.findIndex(([, run]) => run === name);
+    const to = (place) => this.go({ run: this.bank.runs.find((run) => run.name === steps[place][1]) });
+    return html`<nav class="steps" aria-label="Steps of the training">
+      <label>Step <output class="step">${thousands(steps[at][0])}</output>
+        <input class="step" type="range" min="0" max=${steps.length - 1} value=${at} .value=${String(at)} @change=${(event) => to(Number(event.target.value))}></label>
+      <button type="button" class="plain" @click=${() => this.#play(at)}>${this.isPlaying ? "Stop" : "Play"}</button>
+      ${steps.map(([step, run], place) => html`<a href=${this.#link({ ...this.state, run: { name: run } }, "/")} aria-current=${place === at ? "page" : null}>${thousands(step)}</a>`)}</nav>`;
+  }
+
+  async #play(from) {
+    this.isPlaying = !this.isPlaying;
+    const { steps } = this.state.run;
+    for (let at = from === steps.length - 1 ? 0 : from + 1; this.isPlaying && at < steps.length && this.container.isConnected; at++) {
+      await this.go({ run: this.bank.runs.find((run) => run.name === steps[at][1]) });
+      await new Promise((resolve) => { setTimeout(resolve, PAUSE); });
+    }
+    this.isPlaying = false;
+    this.update();
   }
 
   // What the bank is, in two sentences.
@@ -261,7 +288,8 @@ export class Atlas {
       ${measure?.has_relation ? this.#select("Relation", state.relation, withChosen(bank.relations, state.relation), (relation) => this.go({ relation, head: null })) : null}
       ${measure?.has_direction || state.by === "request" ? this.#select("Direction", state.direction, bank.directions.map((name) => [name, name.replaceAll("_", " ")]), (direction) => this.go({ direction, head: null })) : null}
     </form>
-    ${this.connector.canScore ? this.#request() : null}`;
+    ${this.#steps()}
+    ${this.connector.isServer ? this.#request() : null}`;
   }
 
   #request() {
@@ -297,20 +325,18 @@ export class Atlas {
           ${repeat(heads, (head) => head, (head) => this.#cell(headName(layer, head), ends, isSmall))}</tr>`)}</tbody>
       </table></div>
       ${scale(ends, grid.isShare)}
-      <p class="hint"><label class="tick"><input type="checkbox" .checked=${state.stretch} @change=${(event) => this.go({ stretch: event.target.checked })}> Rescale colours to these values</label>
-        <a href=${this.#link(state, "/heads")}>Table, pictures, CSV and the command</a></p>`;
+      <p class="hint"><label class="tick"><input type="checkbox" .checked=${state.stretch} @change=${(event) => this.go({ stretch: event.target.checked })}> Rescale colours to these values</label></p>`;
   }
 
   #cell(name, ends, isSmall) {
     const { grid, state } = this;
     const value = grid.values.get(name) ?? null;
-    const text = value === null ? "–" : grid.isShare ? String(Math.round(100 * value)) : value.toFixed(1);
     const classes = [step(value, ends), name === state.head && "chosen", name === state.beside && "held", this.brushed.has(name) && "brushed"];
     return html`<td class=${classes.filter(Boolean).join(" ")}><a href=${this.#link({ ...state, head: name, beside: null }, `/head/${name}`)}
       tabindex=${name === state.head ? 0 : -1} data-head=${name} aria-current=${name === state.head ? "true" : null}
-      aria-label=${`head ${name}: ${written(value, grid.isShare)}`} title=${`${name}: ${value === null ? "no value" : value.toFixed(3)}`}
+      aria-label=${`head ${name}: ${written(value, grid.isShare)}`} title=${cellTitle(name, value)}
       @pointerenter=${(event) => { if (event.pointerType !== "touch") this.hover(name); }}
-      @click=${(event) => this.#click(event, name)}>${isSmall ? "" : text}</a></td>`;
+      @click=${(event) => this.#click(event, name)}>${isSmall ? "" : grid.labels?.get(name) ?? cellText(value, grid.isShare)}</a></td>`;
   }
 
   #click(event, name) {
@@ -449,19 +475,18 @@ export class Atlas {
     if (data && !data.best.length) return html`<h2>Sentences</h2><p class="hint">The corpus has no dependencies to judge a head by. <a href=${this.#link({ run: state.run, head: state.head }, "/sentences")}>Search sentences</a>.</p>`;
     if (state.by === "request") return this.#hits();
     if (!examples && !this.connector.isLive) {
-      return html`<h2>Sentences</h2><p><button type="button" @click=${() => this.#goLive()}>Show sentences</button></p>
-        <p class="hint">This loads DuckDB (9 MB), and reads parts of the bank.</p>`;
+      return html`<h2>Sentences</h2>${showSentences(() => this.#goLive())}`;
     }
     if (!examples) return html`<h2>Sentences</h2><p class="hint">Loading…</p>`;
     const { total } = examples;
     if (!total) return html`<h2>Sentences</h2><p class="hint">No word of the run is a dependent of ${state.relation}.</p>`;
     const right = total.dependents - total.errors;
     const width = Math.max(300, Math.min(620, this.container.querySelector(".atlas-sentences")?.clientWidth || 460));
-    const list = (kind, heading, count) => html`<h3>${heading}: ${this.connector.hasExamples ? html`<a href=${this.#link({ ...state, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${count.toLocaleString("en")}</a>` : count.toLocaleString("en")}</h3>
+    const list = (kind, heading, count) => html`<h3>${heading}: <a href=${this.#link({ ...state, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${thousands(count)}</a></h3>
       <ol class="examples">${repeat(examples.lines.filter((line) => line.breakdown === kind), (line) => `${line.sentence} ${line.dependent}`, (line) => html`<li>
         <a class="where" title=${line.sent_id} href=${this.#link({ run: state.run, head: state.head, relation: state.relation, direction: state.direction, sentence: line.sentence, hit: `${line.sentence}:${[...new Set([line.dependent, line.gold].filter(Boolean))].sort((a, b) => a - b).join(",")}` }, "/sentence")}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ol>`;
     return html`<h2>Head ${state.head}, ${state.relation}: ${percent(right / total.dependents)} of ${total.dependents.toLocaleString("en")} found</h2>
-      <p class="key"><span class="box dependent"></span> dependent <span class="box gold"></span> its head <span class="box found"></span> found instead; numbers are weights</p>
+      ${KEY}
       ${right ? list("right", "Found", right) : null}
       ${total.errors ? list("wrong", "Missed", total.errors) : null}
       ${total.errors ? html`<h3>What it finds instead</h3>${errorBars(examples.errors)}` : null}`;
@@ -476,15 +501,6 @@ function errorBars(errors) {
     return html`<figure><figcaption>${title}</figcaption>${rows.map((row) => html`<div class="bar"><span>${row.value}</span>
       ${svg`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width=${100 * row.share} height="10"></rect></svg>`}<span class="number">${row.n}</span></div>`)}</figure>`;
   })}</div>`;
-}
-
-function scale(ends, isShare) {
-  const write = (value) => (isShare ? percent(value) : value.toFixed(2));
-  return html`<p class="scale" aria-hidden="true">${write(ends[0])} ${Array.from({ length: 21 }, (_, at) => html`<span class=${`${ends.length === 3 ? "d" : "v"}${at}`}></span>`)} ${write(ends.at(-1))}</p>`;
-}
-
-function faultOf({ fact, remedy }) {
-  return html`<div class="fault" role="alert"><p>${fact}</p>${remedy ? html`<p>${remedy}</p>` : null}</div>`;
 }
 
 // Everything that profiles of the heads of a run are made of.
@@ -541,13 +557,6 @@ async function scoresOf(connector, data, run, relation) {
     if (!(error instanceof Fault)) throw error;
     data.scores.set(relation, []);
   }
-}
-
-function runOf(bank, name) {
-  if (!name) return bank.runs.find((run) => run.id === bank.defaults.best_head) ?? bank.runs.find((run) => run.id === bank.shown) ?? bank.runs[0];
-  const run = bank.runs.find((known) => known.name === name) ?? bank.runs.find((known) => String(known.id) === name);
-  if (!run) throw new Fault(`There is no run ${name} in ${bank.name}.`, `It has: ${bank.runs.map((known) => known.name).join(", ")}.`);
-  return run;
 }
 
 const withChosen = (relations, relation) => (relations.includes(relation) ? relations : [...relations, relation]).map((name) => [name, name]);

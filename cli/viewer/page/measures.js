@@ -1,5 +1,7 @@
 // What heads are coloured by: a value for each head, and the scale of its colours.
 
+import { frameOf } from "./cells.js";
+
 const STEPS = 21;
 
 // The small grids under the large one: a measure of the catalogue, or one made here.
@@ -21,39 +23,47 @@ export const headName = (layer, head) => `${layer}-${head}`;
 // The values of a measure by head, what is said of it, and the ends of its scale.
 export async function valuesOf(bank, run, state) {
   const { by, relation, direction } = state;
-  if (by === "gain") return gainValues(bank, run);
+  if (by === "gain") return gainValues(bank, run, state.min_count);
   if (by === "request") return requestValues(bank, run, state);
   const measure = bank.measures.get(by);
   const parameters = {};
   if (by === "coreference") parameters.kind = "all";
   if (measure.has_relation && by !== "relation" && relation !== "all") parameters.relation = relation;
-  let rows = await bank.connector.answer(by === "probe" ? "any" : run.id, measure.analysis, parameters);
+  let rows = await bank.connector.answer(by === "probe" ? "any" : run.id, measure.analysis, parameters, bank);
   if (by === "relation") {
     const all = rows;
-    rows = Object.assign(all.filter((row) => row.relation === relation), { notes: all.notes });
+    rows = Object.assign(all.filter((row) => row.relation === relation), { notes: all.notes, columns: all.columns });
     // A saved relation, or one with a subtype, is not among those of the trees.
-    if (!rows.length) rows = await bank.connector.answer(run.id, measure.analysis, { relation });
+    if (!rows.length) rows = await bank.connector.answer(run.id, measure.analysis, { relation }, bank);
   }
-  const notes = rows.notes ?? [];
+  if (by === "relation") parameters.relation = relation;
+  const { columns, notes = [] } = rows;
   const amounts = rows.flatMap((row) => measure.columns.map((column) => row[column])).filter((value) => typeof value === "number");
   if (measure.has_direction) rows = rows.filter((row) => row.direction === direction);
   const values = new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row[measure.column])]));
   return {
     key: by, measure, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
-    ends: endsOf(amounts, measure.domain), title: titleOf(measure, by, relation, direction), isShare: measure.is_share, notes,
+    amounts, ends: endsOf(amounts, measure.domain), title: titleOf(measure, by, relation, direction), isShare: measure.is_share, notes,
+    analysis: measure.analysis, parameters: by === "probe" ? parameters : { ...parameters, run: rows[0]?.run ?? run.name }, frame: framed(rows, columns),
+    columnValues: measure.has_direction ? { direction } : {},
   };
 }
 
+const framed = (rows, columns) => columns && frameOf(rows, columns.map(({ name, kind }) => [name, kind]));
+
 // What each head's best relation gains over its best fixed offset, where that is significant.
-async function gainValues(bank, run) {
-  const answer = await bank.connector.answer(run.id, "best_relation");
+async function gainValues(bank, run, minCount) {
+  const parameters = minCount ? { min_count: minCount } : {};
+  const answer = await bank.connector.answer(run.id, "best_relation", parameters, bank);
   const rows = answer.filter((row) => row.rank === 1);
   const values = new Map(rows.map((row) => [headName(row.layer, row.head), row.p_corrected < 0.05 ? row.gain : null]));
   const amounts = [...values.values()].filter((value) => value !== null);
   return {
     key: "gain", measure: null, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
+    labels: new Map(rows.filter((row) => row.p_corrected < 0.05).map((row) => [headName(row.layer, row.head), row.relation])),
     ends: endsOf(amounts, null), title: "Gain of the best relation over a fixed offset", isShare: false,
-    notes: answer.notes ?? [],
+    notes: answer.notes ?? [], analysis: "best_relation", parameters: { ...parameters, run: run.name }, frame: framed(answer, answer.columns), columnValues: {},
+    tried: rows[0]?.tried ?? 0,
   };
 }
 
@@ -64,7 +74,7 @@ async function requestValues(bank, run, { request, dependent, governor, directio
   return {
     key: "request", measure: null, notes: answer.notes, values: new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row.accuracy)])),
     rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])), ends: [0, 1], isShare: true,
-    title: `Accuracy on ${request} from ${dependent} to ${governor}, ${direction.replaceAll("_", " ")}`,
+    frame: framed(answer, answer.columns), title: `Accuracy on ${request} from ${dependent} to ${governor}, ${direction.replaceAll("_", " ")}`,
   };
 }
 
@@ -77,7 +87,7 @@ export function titleOf(measure, by, relation, direction) {
 }
 
 // As queries/pictures/theme.py has them: a fixed domain, or from 0, or on both sides of 0.
-function endsOf(amounts, domain) {
+export function endsOf(amounts, domain) {
   if (domain) return domain;
   if (!amounts.length) return [0, 1];
   const [least, most] = [Math.min(...amounts), Math.max(...amounts)];

@@ -5,7 +5,7 @@ They are CSS classes in a style sheet, since the content security policy forbids
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 from attnbank.queries.pictures.sentence import HOVER_CSS
@@ -18,18 +18,6 @@ STEPS = 21
 _MIDDLE = 0.0525**0.5 - 0.05
 
 
-def step(value: float | None, ends: Sequence[float]) -> str:
-    """The CSS class of a value on a scale between its ends; "none" for None.
-
-    A scale with three ends is diverging, with 0 in the middle.
-    """
-    if value is None:
-        return "none"
-    low, high = ends[0], ends[-1]
-    share = (value - low) / (high - low) if high > low else 0.0
-    return f"{'vd'[len(ends) == 3]}{round(min(max(share, 0.0), 1.0) * (STEPS - 1))}"
-
-
 def kind(look: Encoding) -> str:
     """The CSS class of a category."""
     return "rest" if look.slot is None else f"k{look.slot % len(THEMES['light'].palette)}"
@@ -37,15 +25,14 @@ def kind(look: Encoding) -> str:
 
 @cache
 def stylesheet() -> str:
-    """The style sheet: scales and categories for both backgrounds, and drawn sentences."""
-    light, dark = THEMES["light"], THEMES["dark"]
-    inner = "\n".join([*_scales(dark), *_css_rules()])
+    """The style sheet: scales, categories and entities for both backgrounds."""
+    light, dark = (_rules(THEMES[name]) for name in ("light", "dark"))
     return "\n".join(
-        [*_scales(light), HOVER_CSS, "@media (prefers-color-scheme: dark) {", inner, "}", ""]
+        [*light, HOVER_CSS, "@media (prefers-color-scheme: dark) {", *dark, "}", ""]
     )
 
 
-def _scales(theme: Theme) -> Iterator[str]:
+def _rules(theme: Theme) -> Iterator[str]:
     for name, scale in (("v", theme.sequence), ("d", theme.diverging)):
         for at in range(STEPS):
             background = _between(scale, at / (STEPS - 1))
@@ -55,16 +42,8 @@ def _scales(theme: Theme) -> Iterator[str]:
     for at, colour in enumerate(theme.palette):
         yield f".k{at} {{ fill: {colour}; }}"
     yield f".rest {{ fill: {theme.other}; }}"
-
-
-def _css_rules() -> Iterator[str]:
-    light, dark = THEMES["light"].sentence, THEMES["dark"].sentence
-    names = ("ground", "text", "faint", "line", "faint_line", "gold", "mark")
-    pairs = [(getattr(light, name), getattr(dark, name)) for name in names]
-    pairs += zip(light.entities, dark.entities, strict=True)
-    for light_colour, dark_colour in pairs:
-        for kind in ("fill", "stroke"):
-            yield f'.drawn [{kind}="{light_colour}"] {{ {kind}: {dark_colour}; }}'
+    for at, colour in enumerate(theme.sentence.entities):
+        yield f".drawn .e{at} {{ --own: {colour}; }}"
 
 
 def _between(colours: tuple[str, ...], share: float) -> str:

@@ -1,0 +1,54 @@
+// The commands that give what a view shows, as somebody types them in a shell.
+import { heightOf } from "./cells.js";
+
+// A word as a shell takes it.
+export const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\"'\"'")}'`);
+
+export const quoted = (name) => `"${String(name).replaceAll('"', '""')}"`;
+
+// A value as SQL has it.
+export function literal(value) {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return `'${String(value).replaceAll("'", "''")}'`;
+}
+
+// A command with options; those that are empty are left out.
+export function command(context, what, options = {}) {
+  const parts = [`attnbank -b ${shell(context.bank.address)} ${what}`];
+  for (const [name, value] of Object.entries(options)) {
+    const flag = `--${name.replaceAll("_", "-")}`;
+    if (value === true) parts.push(flag);
+    else if (value) parts.push(`${flag} ${shell(String(value))}`);
+  }
+  return parts.join(" ");
+}
+
+// The command that prints the rows of an analysis, or only those with these values in columns.
+export function rowsCommand(context, name, given, columnValues = {}) {
+  const conditions = Object.entries(columnValues).map(([key, value]) => `${key} = ${literal(value)}`);
+  if (!conditions.length) return command(context, `query ${name}`, asOptions(context, name, given));
+  const values = Object.entries(given).filter(([, value]) => value !== null).map(([key, value]) => `${key} := ${literal(value)}`);
+  return command(context, `sql ${shell(`from ${name}(${values.join(", ")}) where ${conditions.join(" and ")}`)}`);
+}
+
+export function plotCommand(context, name, given, options = {}) {
+  return command(context, `plot ${name}`, { ...asOptions(context, name, given), ...options, output: `${name}.svg` });
+}
+
+function asOptions(context, name, given) {
+  const { parameters } = context.bank.analyses[name];
+  const switches = new Set(parameters.filter((parameter) => parameter.type === "boolean").map((parameter) => parameter.name));
+  return Object.fromEntries(Object.entries(given).map(([key, value]) => (
+    switches.has(key) && value ? [value === "true" ? key : `no_${key}`, true] : [key, value])));
+}
+
+// The picture of an analysis: its files, and the command that draws it.
+export function pictureOf(context, name, given, frame, options = {}) {
+  if (!context.bank.analyses[name].plot || !heightOf(frame) || frame.undrawn) return {};
+  return {
+    files: context.connector.files(name, given, options),
+    plotCommand: plotCommand(context, name, given, options),
+  };
+}

@@ -1,0 +1,85 @@
+// One view of an address: the parameters of the address, what the view warns of, its links.
+import { Fault } from "./fault.js";
+
+const LONGEST = 20_000;
+const ROWS = 500;
+
+export class Context {
+  constructor(app, path, given) {
+    Object.assign(this, { app, path, given, bank: app.bank, connector: app.connector });
+    this.notes = [];
+  }
+
+  // The run in the address, by name or id.
+  get run() {
+    return this.given.run ?? null;
+  }
+
+  text(name, usual = "") {
+    const value = this.given[name] ?? usual;
+    if (value.length > LONGEST) throw new Fault(`${name} has ${thousands(value.length)} characters.`, `Give at most ${thousands(LONGEST)}.`);
+    return value;
+  }
+
+  choice(name, choices) {
+    const choice = this.text(name, choices[0]);
+    if (!choices.includes(choice)) throw new Fault(`${name} cannot be ${choice}.`, `Use one of: ${choices.join(", ")}.`);
+    return choice;
+  }
+
+  number(name, usual, least, most) {
+    const text = this.text(name, String(usual));
+    if (!/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most) {
+      throw new Fault(`${name} cannot be ${text}.`, `Give a number from ${least} to ${most}.`);
+    }
+    return Number(text);
+  }
+
+  flag(name) {
+    return !["", "0", "no", "false"].includes(this.given[name] ?? "");
+  }
+
+  note(text) {
+    if (text && !this.notes.includes(text)) this.notes.push(text);
+  }
+
+  link(path, values) {
+    return this.app.places.link(path, values);
+  }
+
+  // The rows of an analysis as a frame, whose warnings become those of the view.
+  async query(name, parameters = {}) {
+    const frame = await this.connector.frame(name, filled(parameters));
+    frame.notes?.forEach((note) => this.note(note));
+    return frame;
+  }
+
+  // The page of `total` rows that the address asks for; `name` is its parameter.
+  paging(total, { size = ROWS, name = "page", more = false } = {}) {
+    const page = this.number(name, 1, 1, 1_000_000);
+    const pages = Math.max(1, Math.ceil(total / size));
+    if (page > pages) {
+      throw new Fault(`${name} cannot be ${thousands(page)}.`, pages === 1 ? "There is one page." : `There are ${thousands(pages)} pages.`);
+    }
+    const to = (number) => (number >= 1 && number <= pages
+      ? this.link(this.path, { ...this.given, [name]: number > 1 ? number : null }) : null);
+    return {
+      first: total ? (page - 1) * size + 1 : 0, last: Math.min(page * size, total), total, more,
+      previous: to(page - 1), next: to(page + 1),
+    };
+  }
+
+  // The run of a name or an id; without one, the run that a default names.
+  runOf(name, usual = null) {
+    const { runs } = this.bank;
+    const run = name ? runs.find((known) => known.name === name) ?? runs.find((known) => String(known.id) === name)
+      : runs.find((known) => known.id === usual);
+    if (name && !run) throw new Fault(`There is no run ${name} in ${this.bank.name}.`, `It has: ${runs.map((known) => known.name).join(", ")}.`);
+    return run ?? null;
+  }
+}
+
+// Without what is empty.
+const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+
+export const thousands = (number) => number.toLocaleString("en-US");

@@ -1,0 +1,180 @@
+// Sentences by a request in Grew's language: a concordance of its hits, or counts by keys.
+import { columnsAsText, frameOf, heightOf, rowsOf } from "./cells.js";
+import { command, literal, shell } from "./commands.js";
+import { thousands } from "./context.js";
+import { html } from "./dom.js";
+import { Fault } from "./fault.js";
+import { choice, fault, runBox, runLine, tick } from "./forms.js";
+import { hitOf } from "./head.js";
+import { pages, table } from "./tables.js";
+
+const MOST_HITS = 10_000;
+const AROUND = 10; // words left and right of a hit
+const MOST_COLUMNS = 12; // of a cross table
+const REQUEST = "pattern { V -[obj]-> O }";
+
+export async function findView(context) {
+  const { bank, given } = context;
+  const request = context.text("pattern").trim();
+  const by = context.text("by").trim();
+  const limit = context.number("limit", 50, 1, 500);
+  const sample = context.flag("sample") && !by ? limit : null;
+  const heads = by ? "" : context.text("head").trim();
+  const corpus = context.text("corpus") || null;
+  const view = {};
+  let answer = null;
+  if (request) {
+    try {
+      answer = by ? await counts(context, { request, by, corpus, run: context.run })
+        : await hits(context, { request, corpus, run: context.run, heads, sample }, limit);
+      view.frame = answer.frame;
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      view.error = error;
+    }
+    view.command = command(context, `${by ? "count" : "find"} ${shell(request)}`, {
+      by, head: answer?.isOfHeads ? heads : null, run: answer?.run, corpus, limit: answer?.frame.isCut ? MOST_HITS : null, sample,
+    });
+  }
+  const corpora = bank.corpora.map((known) => known.name);
+  const examples = [...bank.saved.map(({ name, request: saved }) => [name, saved]), ...bank.examples.map((example) => [null, example])];
+  return {
+    ...view,
+    content: html`<form class="search">
+        <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false" placeholder=${REQUEST} .value=${request}></textarea></label>
+        <label>Count by <input name="by" value=${by} placeholder="V.lemma, O.upos" spellcheck="false"></label>
+        ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora.map((name) => [name, name])], given.corpus ?? "") : null}
+        ${runBox(context, context.run)}
+        <label>Show attention of heads <input name="head" value=${given.head ?? ""} placeholder="3-1,5-10" size="10"></label>
+        <label>Hits per page <input name="limit" value=${limit} inputmode="numeric" size="4"></label>
+        ${tick("random sample", "sample", context.flag("sample"))}<button>Search</button></form>
+      ${fault(view.error)}
+      ${examples.length ? html`<details .open=${!request}><summary>Example requests</summary><ul>${examples.map(([name, example]) => html`<li>${name ? `${name}: ` : ""}<a href=${context.link("/sentences", { pattern: example })}><code>${example}</code></a></li>`)}</ul></details>` : null}
+      ${request ? null : html`<p>Requests use Grew syntax. <a href=${context.link("/sentences", { pattern: REQUEST, run: context.run })}><code>${REQUEST}</code></a>: verbs and their objects.
+        <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose strongest attention from head 3-1 goes to the verb.
+        <i>Count by</i> a key (<code>O.upos</code>) counts the hits; two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
+      ${runLine(answer?.run)}
+      ${answer?.content}`,
+  };
+}
+
+async function hits(context, options, limit) {
+  const found = await context.connector.hits({ ...options, most: MOST_HITS + 1 });
+  const isCut = heightOf(found) > MOST_HITS;
+  const all = rowsOf(found).slice(0, MOST_HITS);
+  const columns = found.columns.filter(({ name }) => name !== "sentence");
+  const frame = { columns, values: columns.map(({ name }) => all.map((row) => row[name])), isCut };
+  const paging = context.paging(all.length, { size: limit, more: isCut });
+  const rows = all.slice(Math.max(0, paging.first - 1), paging.last);
+  const lines = await concordance(context, rows.map((row) => partsOf(row, found.nodes)), AROUND);
+  const keys = columns.filter(({ name }) => !["sent_id", "run", ...found.nodes, ...found.nodes.map((node) => `${node}.sentence`)].includes(name));
+  const cells = columnsAsText(frameOf(rows, keys.map(({ name, kind }) => [name, kind])));
+  const unread = new Set(found.unread);
+  const unreadHere = rows.filter((row) => unread.has(row.sentence)).length;
+  const href = (row) => context.link("/sentence", {
+    sentence: row.sentence, hit: hitOf(row.sentence, found.nodes.map((node) => row[node])), pattern: options.request, run: context.run, head: context.text("head"),
+  });
+  const count = options.sample && rows.length ? `${rows.length} ${plural(rows.length)}, a random sample.`
+    : isCut ? `More than ${thousands(all.length)} hits; these pages show the first of them; attnbank find prints all.`
+      : `${thousands(all.length)} ${plural(all.length)}.`;
+  const number = (column) => (column.is_number ? "number" : null);
+  return {
+    run: found.run, frame, isOfHeads: found.isOfHeads,
+    content: html`<p>${count}</p>
+      ${found.isOfHeads ? html`<p>Only sentences that this run has read are listed, with the weights of the heads.</p>` : null}
+      ${unreadHere ? html`<p>${`${unreadHere} of the ${rows.length} hits shown are in sentences that the run ${found.shown} has not read: there is no attention to show in them.`}</p>` : null}
+      ${rows.length ? html`<div class="wide" tabindex="0" role="region" aria-label="Hits"><table class="concordance"><caption>Hits</caption>
+        <thead><tr><th scope="col">sentence</th><th scope="col" class="left">left</th><th scope="col">hit</th><th scope="col">right</th>${cells.map((column) => html`<th scope="col" class=${number(column)}>${column.name}</th>`)}</tr></thead>
+        <tbody>${rows.map((row, at) => html`<tr class=${unread.has(row.sentence) ? "unread" : null} title=${unread.has(row.sentence) ? "The run has not read this sentence" : null}>
+          <td><a href=${href(row)}><bdi>${row.sent_id ?? "no name"}</bdi></a></td><td class="left"><bdi>${lines[at].left}</bdi></td><td class="hit"><bdi>${lines[at].hit}</bdi></td><td><bdi>${lines[at].right}</bdi></td>
+          ${cells.map((column) => html`<td class=${number(column)}><bdi>${column.cells[at]}</bdi></td>`)}</tr>`)}</tbody></table></div>
+        ${pages(paging, "Hits", "the hits")}` : null}`,
+  };
+}
+
+const plural = (count) => (count === 1 ? "hit" : "hits");
+
+// The words of a hit, by sentence: nodes may be in several.
+function partsOf(row, nodes) {
+  const words = new Map([[row.sentence, []]]);
+  for (const node of nodes) {
+    if (!row[node]) continue;
+    const sentence = row[`${node}.sentence`] ?? row.sentence;
+    words.set(sentence, [...(words.get(sentence) ?? []), row[node]]);
+  }
+  const parts = [...words].filter(([, indexes]) => indexes.length);
+  return (parts.length ? parts : [[row.sentence, []]]).sort(([a], [b]) => a - b);
+}
+
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+
+// Whether a text runs from right to left, by its first letter.
+export function isRightToLeft(text) {
+  const first = [...text].find((character) => /\p{L}/u.test(character));
+  return first !== undefined && RIGHT_TO_LEFT.test(first);
+}
+
+// Each hit with what stands left and right of it on the page.
+async function concordance(context, hits, width) {
+  if (!hits.length) return [];
+  const sentences = new Map();
+  for (const { sentence, index, last_index: last, form, space_after: space } of await context.connector.words([...new Set(hits.flatMap((parts) => parts.map(([number]) => number)))])) {
+    if (!sentences.has(sentence)) sentences.set(sentence, { words: [], places: new Map() });
+    const { words, places } = sentences.get(sentence);
+    words.push([form, space]);
+    for (let at = index; at <= last; at++) places.set(at, words.length);
+  }
+  const text = (words) => words.map(([form, space]) => form + (space ? " " : "")).join("").trim();
+  const split = ([sentence, indexes]) => {
+    const { words, places } = sentences.get(sentence) ?? { words: [], places: new Map() };
+    if (!indexes.length) return ["", text(words), ""];
+    const marked = new Set(indexes.map((index) => places.get(index)));
+    const [first, last] = [Math.min(...marked), Math.max(...marked)];
+    const hit = words.slice(first - 1, last).map(([form, space], at) => [marked.has(first + at) ? `[${form}]` : form, space]);
+    return [text(words.slice(Math.max(0, first - 1 - width), first - 1)), text(hit), text(words.slice(last, last + width))];
+  };
+  return hits.map((parts) => {
+    const contexts = parts.map(split);
+    const hit = contexts.map(([, middle]) => middle).join(" … ");
+    const [before, after] = [contexts[0][0], contexts.at(-1)[2]];
+    return isRightToLeft(hit) ? { left: after, hit, right: before } : { left: before, hit, right: after };
+  });
+}
+
+async function counts(context, options) {
+  const frame = await context.connector.counts(options);
+  const names = frame.columns.map((column) => column.name).filter((name) => !["n", "share", "run"].includes(name));
+  const rows = rowsOf(frame);
+  const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
+  const requests = new Map(rows.map((row, at) => [literal(Object.values(row)), frame.requests?.[at]]));
+  const toHits = (row) => {
+    const request = requests.get(literal(Object.values(row)));
+    return request ? context.link("/sentences", { pattern: request, run: context.run, corpus: context.text("corpus") }) : null;
+  };
+  return {
+    run: frame.run, frame,
+    content: crosses ? table(context, crossed(rows, names, frame.columns), "Counts") : table(context, frame, "Counts", { links: { n: toHits } }),
+  };
+}
+
+// A cross table: the values of one key below, of the other side by side, both by their sums.
+function crossed(rows, [down, across], columns) {
+  const sums = (key) => {
+    const totals = new Map();
+    for (const row of rows) totals.set(row[key], (totals.get(row[key]) ?? 0) + row.n);
+    return [...totals];
+  };
+  const compare = (one, other) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1);
+  const values = sums(across).sort(([one, n], [other, m]) => m - n || -compare(one, other)).map(([value]) => value);
+  const name = (value) => (value === null ? "none" : value === "true" || value === true ? "yes" : value === "false" || value === false ? "no" : String(value));
+  const cells = new Map(rows.map((row) => [literal([row[down], row[across]]), row.n]));
+  const lines = sums(down).sort(([, n], [, m]) => m - n);
+  return {
+    columns: [columns.find((column) => column.name === down), ...values.map((value) => ({ name: `${across}=${name(value)}`, kind: "integer" })), { name: "n", kind: "integer" }],
+    values: [
+      lines.map(([value]) => value),
+      ...values.map((value) => lines.map(([line]) => cells.get(literal([line, value])) ?? 0)),
+      lines.map(([, n]) => n),
+    ],
+  };
+}
