@@ -100,7 +100,7 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
             "name", "language", "licence", "citation", "sentences", "words", "annotation"
         ).to_dicts(),
         "models": info.models.select("name", "layers", "heads").to_dicts(),
-        "defaults": {analysis: _default_run(bank, analysis) for analysis in analyses()},
+        "defaults": _default_runs(bank),
         "shown": shown,
         "directions": DIRECTIONS,
         "usual": {
@@ -147,12 +147,23 @@ def _run_record(
     }  # fmt: skip
 
 
-def _default_run(bank: Bank, name: str) -> int | None:
-    """The default run of an analysis; None if there is none."""
-    with suppress(AttnbankError):
-        run = bank.run_of(name)
-        return None if run is None else run.id
-    return None
+def _default_runs(bank: Bank) -> dict[str, int | None]:
+    """The default run of each analysis; None if there is none."""
+    runs: dict[str, int | None] = {}
+    # Most analyses that no run can answer lack the same: they are not asked one by one.
+    unanswered = set()
+    for name, analysis in analyses().items():
+        runs[name] = None
+        is_simple = analysis.run is not None and analysis.run.weights in (None, "true", "largest")
+        if is_simple and analysis.run in unanswered:
+            continue
+        try:
+            run = bank.run_of(name)
+        except AttnbankError:
+            unanswered.add(analysis.run)
+        else:
+            runs[name] = None if run is None else run.id
+    return runs
 
 
 def _default_run_of_requests(bank: Bank, about: str) -> int | None:
@@ -208,6 +219,8 @@ def frame_record(frame: pl.DataFrame) -> dict[str, Any]:
             kind = "integer"
         elif series.dtype == pl.Boolean:
             kind = "boolean"
+        if series.dtype == pl.Float32:  # 0.1, and not the double next to it
+            series = series.cast(pl.String).cast(pl.Float64)
         columns.append({"name": series.name, "kind": kind})
         values.append([_json_value(value, kind) for value in series.to_list()])
     return {"columns": columns, "values": values}

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from explored_pages import HOST, PORT, TOKEN
+from explored_pages import Client, visited
 from once import Once
-from starlette.testclient import TestClient
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.site import make_site
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>
 # sent_id = "><script>alert(3)</script>
@@ -87,8 +85,7 @@ def cache(explored: Path) -> Iterator[BankCache]:
 
 
 @pytest.fixture
-def client(cache: BankCache) -> Iterator[TestClient]:
+def client(cache: BankCache) -> Iterator[Client]:
     """Somebody who has the token."""
-    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as made:
-        assert made.get(f"/?token={TOKEN}").status_code == 200
+    with visited(cache) as made:
         yield made

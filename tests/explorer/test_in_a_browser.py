@@ -41,10 +41,8 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
         ("/", {}),
         ("/", {"relation": "obj", "run": runs["decoder"], "beside": "2-2"}),
         ("/", {"by": "entropy", "run": runs["plain"]}),
-        ("/heads", {"relation": "obj"}),
-        ("/heads", {"by": "entropy"}),
+        ("/", {"by": "gain"}),
         ("/map", {}),
-        ("/overview", {}),
         ("/head/1-1", {"relation": "obj"}),
         ("/head/1-1/examples", {"relation": "all", "breakdown": "wrong"}),
         ("/model", {"sentence": str(story(1)), "run": runs["single"]}),
@@ -57,6 +55,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
             {"sentence": str(story(1)), "head": "1-1", "relation": "obj", "run": runs["single"]},
         ),
         ("/sentence", {"sentence": "1", "head": "1-1", "run": runs["odd"], "coreference": 1}),
+        ("/sentence", {"sentence": str(story(3)), "head": "1-1,2-1", "layout": "columns"}),
         ("/compare", {"run_a": runs["single"], "run_b": runs["decoder"]}),
         ("/tables", {}),
         ("/tables/best_head", {"min_count": 1}),
@@ -114,9 +113,11 @@ def test_no_page_has_a_fault_of_accessibility(
 ) -> None:
     # The policy of the pages would refuse the script of the tool.
     visitor = browsers.Visitor(browser, address, 1000, scheme, bypass_csp=True)
-    more: list[tuple[str, dict[str, object]]] = [("/heads", {"by": "probe"}), ("/nowhere", {})]
+    more: list[tuple[str, dict[str, object]]] = [("/", {"by": "probe"})]
     for path, values in [*_views(runs), *more]:
         assert browsers.faults(visitor.see(path, **values)) == [], (path, values)
+    visitor.page.goto(f"{visitor.home}/nowhere")
+    assert browsers.faults(visitor.page) == []
     visitor.context.close()
 
 
@@ -125,14 +126,18 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.page
     page.get_by_role("link", name="Map", exact=True).click()
+    browsers.filled(page)
     assert page.locator("h1").inner_text() == "Map of the heads"
-    page.get_by_role("link", name="Heads", exact=True).click()
+    page.get_by_role("link", name="Atlas", exact=True).click()
+    browsers.filled(page)
     page.locator("select[name=relation]").select_option("obj")
-    page.get_by_role("button", name="Show").click()
-    assert "relation=obj" in page.url and "token" not in page.url
-    page.locator(".grid a").first.click()
-    assert page.locator("h1").inner_text() == "Head 1-1"
-    page.locator(".lines a").first.click()
+    page.wait_for_url("**relation=obj**")
+    assert "token" not in page.url
+    page.get_by_role("link", name="All about head").click()
+    browsers.filled(page)
+    assert page.locator("h1").inner_text().startswith("Head ")
+    page.locator(".examples a").first.click()
+    browsers.filled(page)
     assert page.locator("h1").inner_text().startswith("Sentence")
     headings = {
         "Compare": "Compare two runs",
@@ -142,11 +147,14 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     }
     for name, told in headings.items():
         page.get_by_role("link", name=name, exact=True).click()
+        browsers.filled(page)
         assert page.locator("h1").inner_text() == told
     page.locator("textarea").fill("select 41 + 1 as answer")
     page.get_by_role("button", name="Run").click()
+    page.locator("tbody td").wait_for()
     assert page.locator("tbody td").inner_text() == "42"
     page.get_by_role("link", name="Sentences", exact=True).click()
+    browsers.filled(page)
     page.locator("textarea").fill(REQUEST)
     page.get_by_role("button", name="Search").click()
     page.locator("tbody tr").nth(5).wait_for()  # six rows at least
@@ -160,7 +168,7 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
 
 def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1", layout="columns")
     lines = page.locator(".drawn .line")
     every = lines.count()
     word = page.locator(".drawn .from").nth(2)
@@ -186,9 +194,41 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address:
     visitor.context.close()
 
 
+def test_a_word_in_a_line_shows_its_own_arcs(
+    browser: Any, address: str, explored: Path, runs: dict[str, str]
+) -> None:
+    """Above the words the gold tree, below them the weights of at least 0.05 and the gold arcs."""
+    visitor = browsers.Visitor(browser, address, 1400, "light")
+    asked = {"sentence": story(3), "head": "2-1", "relation": "all", "run": runs["single"]}
+    page = visitor.see("/sentence", **asked)
+    with open_bank(explored) as bank:
+        shown = bank.show(story(3), "2-1", relation="all", run=runs["single"])
+        dependents = bank.sql(
+            f"from word where sentence = {story(3)} and head_index > 0 order by index"
+        )
+    (panel,) = shown.panels
+    gold = {(start, end) for start, end, _ in panel.gold.rows()}
+    drawn = {
+        (start, end): weight
+        for start, end, weight in panel.weights.rows()
+        if start != end and (weight >= 0.05 or (start, end) in gold)
+    }
+    arcs = page.locator(".attention .line")
+    told = arcs.evaluate_all("all => all.map(({dataset: d}) => [+d.from, +d.to, +d.weight])")
+    assert {(start, end): weight for start, end, weight in told} == pytest.approx(drawn)
+    assert page.locator(".tree-arc .tip").count() == dependents.height
+    labels = page.locator(".tree-arc text").all_text_contents()
+    assert sorted(labels) == sorted(dependents["deprel"])
+    page.locator('.word[data-position="2"]').hover()
+    visible = "all => all.filter(arc => getComputedStyle(arc).visibility === 'visible')"
+    own = arcs.evaluate_all(f"{visible}.map(arc => arc.dataset.from)")
+    assert own and set(own) == {"2"}
+    visitor.context.close()
+
+
 def test_a_word_that_is_clicked_stays_and_every_panel_follows(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1", layout="columns")
     panels = page.locator(".panel")
     word = panels.nth(0).locator(".from").nth(2)
     word.locator("text").click()
@@ -244,7 +284,7 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(browser: Any, address: st
 
 def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1", layout="columns")
     assert page.locator('.drawn [tabindex="0"]').count() == 1
     page.locator('.drawn [tabindex="0"]').focus()
 
@@ -252,7 +292,7 @@ def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> No
         found: list[str] = page.evaluate(
             "[document.activeElement.closest('.from') ? 'from' : 'to',"
             " document.activeElement.closest('.panel').dataset.layer,"
-            " (document.activeElement.closest('.from') || document.activeElement).dataset.position]"
+            " document.activeElement.closest('.from, .to').dataset.position]"
         )
         return found
 
@@ -298,8 +338,8 @@ def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, st
         ("/sql", {"statement": "select '<img src=x onerror=alert(9)>' as \"<b>\""}),
     ):
         page = visitor.see(path, **values)
-        assert page.locator("main script, main img, main i").count() == 0
-        for word in page.locator(".drawn .from text").all():
+        assert page.locator("main script, main img").count() == 0
+        for word in page.locator(".drawn .word").all():
             word.hover()
     assert page.locator("td").inner_text() == "<img src=x onerror=alert(9)>"
     assert visitor.said == []
@@ -308,8 +348,7 @@ def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, st
 
 def test_a_browser_without_script_or_token(browser: Any, address: str) -> None:
     plain = browsers.Visitor(browser, address, 1400, "light", java_script_enabled=False)
-    page = plain.see("/sentence", sentence=str(story(3)), head="1-1")
-    assert page.locator(".drawn .line").count() > 5
+    assert "The explorer needs JavaScript" in plain.page.locator("noscript").inner_text()
     plain.context.close()
     stranger = browser.new_context().new_page()
     answer = stranger.goto(plain.home)

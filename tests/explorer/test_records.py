@@ -9,14 +9,15 @@ from typing import Any
 import duckdb
 import pytest
 from case_bank import make_bank
-from explored_pages import story
+from explored_pages import HOST, PORT, TOKEN, Client, story
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
 
 
-def record(client: TestClient, path: str, /, **values: str) -> Any:
+def record(client: Client, path: str, /, **values: str) -> Any:
     answer = client.get(path, params=values)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -28,7 +29,7 @@ def rows(frame: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*frame["values"], strict=True)]
 
 
-def test_the_bank_and_its_runs(client: TestClient, runs: dict[str, str]) -> None:
+def test_the_bank_and_its_runs(client: Client, runs: dict[str, str]) -> None:
     bank = record(client, "/bank.json")
     assert [run["name"] for run in bank["runs"]] == [*runs.values()]
     decoder = next(run for run in bank["runs"] if run["name"] == runs["decoder"])
@@ -65,7 +66,7 @@ def test_a_run_knows_its_control(tmp_path: Path) -> None:
     ],
 )
 def test_rows_of_an_analysis(
-    client: TestClient, explored: Path, runs: dict[str, str], name: str, values: dict[str, Any]
+    client: Client, explored: Path, runs: dict[str, str], name: str, values: dict[str, Any]
 ) -> None:
     with open_bank(explored) as bank:
         frame = bank.query(name, run=runs["single"], **values)
@@ -74,7 +75,7 @@ def test_rows_of_an_analysis(
     assert rows(answer) == frame.to_dicts() and frame.height
 
 
-def test_a_sentence_has_the_weights_of_the_bank(client: TestClient, explored: Path) -> None:
+def test_a_sentence_has_the_weights_of_the_bank(client: Client, explored: Path) -> None:
     sentence = record(client, f"/sentences/5/{story(2)}.json", heads="1-1,2-3")
     words = [row for row in sentence["positions"] if row[4] == story(2)]
     assert [form for form, *_ in sentence["written"]] == [row[6] for row in words]
@@ -93,7 +94,7 @@ def test_a_sentence_has_the_weights_of_the_bank(client: TestClient, explored: Pa
 
 
 def test_scores_of_a_request_are_those_of_score(
-    client: TestClient, explored: Path, runs: dict[str, str]
+    client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
     request = "pattern { V -[obj]-> O }"
     with open_bank(explored) as bank:
@@ -103,7 +104,7 @@ def test_scores_of_a_request_are_those_of_score(
 
 
 def test_examples_are_right_and_wrong_as_head_error_counts(
-    client: TestClient, explored: Path, runs: dict[str, str]
+    client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
     with open_bank(explored) as bank:
         accuracy = bank.query("head_accuracy", run=runs["single"], relation="nsubj")
@@ -135,7 +136,7 @@ def test_examples_are_right_and_wrong_as_head_error_counts(
     ],
 )  # fmt: skip
 def test_a_wrong_address_is_told(
-    client: TestClient, path: str, values: dict[str, str], status: int, fact: str
+    client: Client, path: str, values: dict[str, str], status: int, fact: str
 ) -> None:
     answer = client.get(path, params=values)
     assert answer.status_code == status, answer.text
@@ -144,10 +145,6 @@ def test_a_wrong_address_is_told(
 
 
 def test_a_stranger_gets_no_record(cache: BankCache) -> None:
-    from explored_pages import HOST, PORT, TOKEN
-
-    from attnbank.cli.explorer.site import make_site
-
     with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as stranger:
         for path in ("/bank.json", "/answers/5/entropy.json", "/sentences/5/1.json"):
             answer = stranger.get(path)

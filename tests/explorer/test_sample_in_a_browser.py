@@ -70,7 +70,7 @@ def test_a_walk_through_every_view(
 
     def check(heading: str, *, may_lack: bool = False) -> None:
         """The open page has this heading and no fault; some may ask for what the bank lacks."""
-        page.wait_for_load_state("load")  # with its style
+        browsers.filled(page)
         assert page.locator("h1").inner_text().startswith(heading), page.url
         if not may_lack:
             assert page.locator('[role="alert"]').count() == 0, page.url
@@ -90,24 +90,26 @@ def test_a_walk_through_every_view(
     def press(name: str) -> None:
         page.get_by_role("button", name=name).click()
 
-    check("Heads")
+    check("Atlas of heads")
     for measure in ("previous", "entropy", "coreference", "relation"):
-        page.locator("select[name=by]").select_option(measure)
-        page.locator("select[name=relation]").select_option("obj")
-        press("Show")
-        check("Heads")
-    page.locator("main p a").last.click()  # the best head for obj
+        page.locator("select[name=measure]").select_option(measure)
+        page.wait_for_selector("#atlas[data-settled]")
+        check("Atlas of heads")
+    page.locator("select[name=relation]").select_option("obj")
+    page.wait_for_selector("#atlas[data-settled]")
+    page.get_by_role("link", name="All about head").click()
     check("Head 3-1")
     assert page.locator("mark").count() == 0 and page.get_by_text("Nearest heads").count() == 1
-    page.locator(".lines a").first.click()
+    page.locator(".examples a").first.click()
     check("Sentence")
     assert page.locator("mark").count() == 2
     page.locator("input[name=tree]").check()
     page.locator("input[name=coreference]").check()
     press("Show")
     check("Sentence")
-    assert page.locator("g.tree").count() == 1 and page.locator("mark").count() == 2
+    assert page.locator(".tree-arc").count() > 1 and page.locator("mark").count() == 2
     page.get_by_role("link", name="next sentence").click()
+    browsers.filled(page)
     assert page.locator("mark").count() == 0
     go("Map")  # of the run that the sentence named, whose heads have no places
     check("Map of the heads", may_lack=True)
@@ -116,7 +118,7 @@ def test_a_walk_through_every_view(
     page.locator(".map a").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/head/**")
-    check("Head")
+    check("Head ")
     go("Sentences")
     check("Sentences")
     page.locator("textarea").fill(REQUEST)
@@ -138,7 +140,7 @@ def test_a_walk_through_every_view(
     page.locator("select[name=run_b]").select_option(index=2)
     press("Compare")
     check("Compare two runs")
-    assert page.locator(".grid").count() == 2
+    assert page.locator(".grid").count() == 3
     go("Tables and figures")
     check("Tables and figures")
     links = [str(each.get_attribute("href")) for each in page.locator("main a").all()]

@@ -5,48 +5,32 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from explored_pages import story
-from starlette.testclient import TestClient
+from explored_pages import Client, drawn, exploring, seen, story
 
 from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.heads import MEASURES
-from attnbank.cli.explorer.site import make_site
+from attnbank.cli.viewer.measures import MEASURES
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.registry import all_analyses
 
-TOKEN, PORT = "the-token", 8417
 SLOW = "select count(*) from range(40000000) as a(i), range(1000) as b(j) where i * j % 7 = 3"
-
-
-@contextmanager
-def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
-    """Somebody with the token, on a bank of their own."""
-    cache = BankCache(bank, seconds, 10**9)
-    site = make_site(cache, TOKEN, PORT)
-    with TestClient(site, base_url=f"http://127.0.0.1:{PORT}") as client:
-        client.get(f"/static/style.css?token={TOKEN}")
-        yield client
-    cache.close()
 
 
 @pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("path", "values", "told"),
     [
-        ("/heads", {"by": "beauty"}, "by cannot be beauty."),
-        ("/heads", {"relation": "objx"}, "objx"),
-        ("/heads", {"run": "nobody"}, "There is no run nobody"),
+        ("/", {"by": "beauty"}, "by cannot be beauty."),
+        ("/", {"relation": "objx"}, "objx"),
+        ("/", {"run": "nobody"}, "There is no run nobody"),
         ("/head/9-9", {}, "The model has no head 9-9."),
         ("/head/one", {}, "one is not a valid head."),
         ("/head/1-1", {"direction": "up"}, "direction cannot be up."),
-        ("/head/1-1", {"run": "nobody"}, "The bank has no results for head 1-1."),
+        ("/head/1-1", {"run": "nobody"}, "There is no run nobody"),
         ("/sentences", {"pattern": "pattern { V -[obj-> O }"}, "Line 1"),
         ("/sentences", {"pattern": "pattern { V [] }", "limit": "x"}, "limit cannot be x."),
         ("/sentences", {"pattern": "pattern { V [] }", "limit": "99999"}, "Give a number from 1"),
@@ -57,7 +41,6 @@ def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
         ("/tables/best_head", {"min_count": "many"}, "min_count must be of type integer"),
         ("/tables/best_head", {"colour": "red"}, "best_head has no parameter colour."),
         ("/tables/nothing", {}, "nothing"),
-        ("/pictures/gold_dependency", {}, "has no picture"),
         ("/sql", {"statement": "drop table word"}, "Only statements that read run here"),
         ("/sql", {"statement": "select nothing"}, "nothing"),
         ("/sql", {"statement": "select * from read_csv('/etc/passwd')"}, "Only the bank"),
@@ -65,49 +48,49 @@ def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
     ],
     ids=lambda each: each if isinstance(each, str) and each.startswith("/") else "",
 )
-def test_a_wrong_call_is_told(
-    client: TestClient, path: str, values: dict[str, str], told: str
-) -> None:
-    answer = client.get(f"{path}?{urlencode(values)}")
-    assert answer.status_code in (400, 422)
-    assert told in answer.text
-    assert "Traceback" not in answer.text and "unexpected" not in answer.text
+def test_a_wrong_call_is_told(client: Client, path: str, values: dict[str, str], told: str) -> None:
+    page = drawn(client, path, **values)
+    assert told in page.fault
+    assert "Traceback" not in page.text and "unexpected" not in page.text
 
 
-def test_a_page_that_is_not_there(client: TestClient) -> None:
+def test_a_page_that_is_not_there(client: Client) -> None:
     answer = client.get("/nowhere")
     assert answer.status_code == 404 and "There is no such page." in answer.text
 
 
-def test_a_run_without_trees_has_what_needs_none(client: TestClient, runs: dict[str, str]) -> None:
-    grid = client.get(f"/heads?{urlencode({'run': runs['plain']})}")
-    assert grid.status_code == 200 and "Attention to the previous token" in grid.text
-    head = client.get(f"/head/1-1?{urlencode({'run': runs['plain']})}")
-    assert head.status_code == 200
+def test_what_is_no_record_is_told(client: Client) -> None:
+    for path, told in (
+        ("/answers/any/gold_dependency.svg", "has no picture"),
+        ("/answers/any/entropy.exe", "There is no file .exe."),
+        ("/answers/any/entropy.svg?theme=loud", "theme cannot be loud."),
+        ("/words.json?sentences=1,x", "sentences must be numbers."),
+        ("/examples/5/1-1.json?relation=objx", "has the relation objx"),
+    ):
+        answer = client.get(path)
+        assert answer.status_code in (400, 422)
+        error = answer.json()["error"]
+        assert told in f"{error['fact']} {error['remedy']}"
+
+
+def test_a_run_without_trees_has_what_needs_none(client: Client, runs: dict[str, str]) -> None:
+    assert "Attention to the previous token" in seen(client, "/", run=runs["plain"]).text
+    head = seen(client, "/head/1-1", run=runs["plain"])
     assert "Surface patterns" in head.text and "Not computed yet" in head.text
-    asked = client.get(f"/heads?{urlencode({'run': runs['plain'], 'relation': 'obj'})}")
-    assert asked.status_code == 400 and 'role="alert"' in asked.text
+    assert drawn(client, "/", run=runs["plain"], relation="obj").fault
 
 
 @pytest.mark.slow
 def test_a_bank_without_runs_says_what_to_type(tmp_path: Path) -> None:
     bank = tmp_path / "empty.duckdb"
     open_to_write(bank, "test").close()
-    with _visited(bank) as client:
-        for path in (
-            "/heads",
-            "/head/1-1",
-            "/map",
-            "/compare",
-            "/tables/best_head",
-            "/sentence?sentence=1",
-        ):
-            answer = client.get(path)
-            assert answer.status_code in (200, 400, 422), path
-            assert 'role="alert"' in answer.text, path
-            assert "unexpected" not in answer.text, path
-        assert "attnbank ingest" in client.get("/bank").text
-        assert client.get("/sentences?pattern=pattern+%7B+V+%5B%5D+%7D").status_code == 200
+    with exploring(bank) as client:
+        for path in ("/", "/head/1-1", "/map", "/compare", "/tables/best_head"):
+            page = drawn(client, path)
+            assert page.fault and "unexpected" not in page.text, path
+        assert drawn(client, "/sentence", sentence=1).fault
+        assert "attnbank ingest" in seen(client, "/bank").text
+        assert "0 hits." in seen(client, "/sentences", pattern="pattern { V [] }").text
 
 
 @pytest.mark.slow
@@ -116,20 +99,25 @@ def test_a_bank_that_is_replaced_is_read_anew(
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     open_to_write(bank, "test").close()
-    with _visited(bank) as client:
-        assert runs["single"] not in client.get("/bank").text
+    with exploring(bank) as client:
+        assert runs["single"] not in seen(client, "/bank").text
         other = tmp_path / "other.duckdb"
         shutil.copy(explored, other)
         other.replace(bank)
-        assert runs["single"] in client.get("/bank").text
-        assert client.get("/").status_code == 200
+        assert runs["single"] in seen(client, "/bank").text
         bank.unlink()
-        gone = client.get("/bank")
-        assert gone.status_code == 503 and "There is no bank" in gone.text
+        assert "There is no bank" in _refused(client)
         bank.write_bytes(b"no bank at all" * 1000)
-        assert client.get("/bank").status_code == 503
+        assert _refused(client)
         shutil.copy(explored, bank)
-        assert client.get("/bank").status_code == 200
+        assert runs["single"] in seen(client, "/bank").text
+
+
+def _refused(client: Client) -> str:
+    """What a page says of a bank that cannot be read."""
+    assert client.get("/bank.json").status_code == 503
+    client.page.goto(f"{client.base_url}/bank")
+    return str(client.page.locator('[role="alert"]').inner_text())
 
 
 def test_a_request_that_has_begun_keeps_its_bank(tmp_path: Path, explored: Path) -> None:
@@ -151,21 +139,21 @@ def test_a_request_that_has_begun_keeps_its_bank(tmp_path: Path, explored: Path)
 
 @pytest.mark.slow
 def test_a_slow_statement_ends_and_others_answer_meanwhile(explored: Path) -> None:
-    with _visited(explored, 1.5) as client:
+    with exploring(explored, 1.5) as client:
         told: list[tuple[int, str]] = []
 
         def slow() -> None:
-            answer = client.get(f"/sql?{urlencode({'statement': SLOW})}")
+            answer = client.get(f"/statement.json?{urlencode({'statement': SLOW})}")
             told.append((answer.status_code, answer.text))
 
-        client.get("/")
+        client.get("/bank.json")
         threads = [threading.Thread(target=slow) for _ in range(3)]  # more than run at once
         start = time.monotonic()
         for each in threads:
             each.start()
         time.sleep(0.5)
         clicked = time.monotonic()
-        assert client.get("/").status_code == 200
+        assert client.get("/bank.json").status_code == 200
         assert time.monotonic() - clicked < 2
         assert all(each.is_alive() for each in threads)
         for each in threads:
@@ -177,11 +165,10 @@ def test_a_slow_statement_ends_and_others_answer_meanwhile(explored: Path) -> No
 
 def test_an_analysis_ends_in_time_too(explored: Path) -> None:
     names = ("head_pattern", "best_head_test", "compare_runs", "head_score", "table_1", "entropy")
-    with _visited(explored, 0.001) as client:
-        answers = [client.get(f"/tables/{name}") for name in names]
-    ended = [each for each in answers if each.status_code in (400, 422)]  # wherever it ended
-    assert ended and all(each.status_code == 200 for each in answers if each not in ended)
-    assert not any("unexpected" in each.text for each in answers)
+    with exploring(explored, 0.001) as client:
+        answers = [client.get(f"/answers/any/{name}.json") for name in names]
+    ended = [answer for answer in answers if "error" in answer.json()]  # wherever it ended
+    assert ended and not any("unexpected" in answer.text for answer in answers)
 
 
 @pytest.mark.parametrize("seconds", [0.0005, 0.003, 0.01, 0.03])
@@ -190,15 +177,15 @@ def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
 ) -> None:
     """Wherever its time is over: before, within or after an analysis, or in its boxes."""
     paths = (
-        "/heads",
-        "/compare",
-        f"/sentence?sentence={story(1)}&head=1-1",
-        "/tables/best_head",
-        "/map",
-        "/bank",
+        "/bank.json",
+        "/answers/any/compare_runs.json",
+        f"/shown.json?sentence={story(1)}&head=1-1",
+        "/answers/any/best_head.json",
+        "/map.json",
+        "/contents.json",
     )
     try:
-        with _visited(explored, seconds) as client:
+        with exploring(explored, seconds) as client:
             answers = [client.get(path) for path in paths]
     except QueryError as error:  # so little that the bank is not even open
         assert "took longer" in error.fact
@@ -206,8 +193,8 @@ def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
     for answer in answers:
         assert "cannot be used" not in answer.text and "intact copy" not in answer.text
         assert "maximum execution time" not in answer.text
-        if answer.status_code != 200:
-            assert "took longer than" in answer.text and "--timeout" in answer.text
+        if fault := answer.json().get("error"):
+            assert "took longer than" in fault["fact"] and "--timeout" in fault["remedy"]
 
 
 def test_one_question_of_many_is_asked_once(cache: BankCache) -> None:
@@ -259,28 +246,23 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
     shutil.copy(explored, bank)
     with duckdb.connect(str(bank)) as connection:
         connection.execute("update run set finished = null where name = ?", [runs["single"]])
-    with _visited(bank) as client:
+    with exploring(bank) as client:
         for _ in range(2):
-            answer = client.get(f"/heads?{urlencode({'run': runs['single']})}")
-            assert "is not finished" in answer.text
-        assert (
-            "is not finished"
-            not in client.get(f"/heads?{urlencode({'run': runs['decoder']})}").text
-        )
+            assert "is not finished" in seen(client, "/", by="entropy", run=runs["single"]).text
+        page = seen(client, "/", by="entropy", run=runs["decoder"])
+        assert "is not finished" not in page.text
 
 
 @pytest.mark.slow
 def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) -> None:
     """Every measure of the grid, every table and every picture, with no fault of ours."""
-    with _visited(full_bank) as client:
+    with exploring(full_bank) as client:
         for by in MEASURES:
-            answer = client.get(f"/heads?by={by}")
-            assert answer.status_code == 200, (by, answer.text)
+            assert seen(client, "/", by=by).rows, by
         for name, analysis in all_analyses().items():
-            answer = client.get(f"/tables/{name}")
-            assert answer.status_code == 200, (name, answer.text)
+            assert seen(client, f"/tables/{name}").rows, name
             if analysis.plot is not None:
-                drawn = client.get(f"/pictures/{name}")
-                assert "unexpected" not in drawn.text, (name, drawn.text)
+                picture = client.get(f"/answers/any/{name}.svg?theme=light")
+                assert "unexpected" not in picture.text, (name, picture.text)
         for page in ("/map", "/head/1-1", "/compare", "/bank"):
-            assert client.get(page).status_code == 200, page
+            seen(client, page)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -14,7 +13,7 @@ import polars as pl
 import pytest
 import torch
 import transformers
-from explored_pages import HOST, PORT, TOKEN, Read, seen, story
+from explored_pages import HOST, PORT, TOKEN, Client, Read, drawn, exploring, seen, story, taken
 from sentence_pictures import Drawn, panels
 from starlette.testclient import TestClient
 
@@ -33,8 +32,8 @@ REQUEST = "pattern { V -[obj]-> O }"
 @pytest.mark.parametrize(
     ("path", "given"),
     [
-        ("/heads", {"by": "entropy", "stretch": 1}),
-        ("/heads", {"relation": "obj"}),
+        ("/", {"by": "entropy", "stretch": 1}),
+        ("/", {"relation": "obj"}),
         ("/map", {}),
         ("/compare", {}),
         ("/tables/best_head", {"min_count": 1}),
@@ -42,21 +41,18 @@ REQUEST = "pattern { V -[obj]-> O }"
     ],
 )
 def test_a_view_with_a_picture_gives_it_as_a_file(
-    client: TestClient, path: str, given: dict[str, object]
+    client: Client, path: str, given: dict[str, object]
 ) -> None:
-    page = seen(client, path, **given)
-    for kind, begin in (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
-        (address,) = (each for each in page.links if f"as={kind}" in each)
-        answer = client.get(address)
-        assert answer.status_code == 200 and answer.content.startswith(begin), address
-        assert f'.{kind}"' in answer.headers["content-disposition"]
+    seen(client, path, **given)
+    for kind, begin in (("SVG", b"<svg"), ("PDF", b"%PDF"), ("PNG", b"\x89PNG")):
+        assert taken(client, f"Download {kind}").startswith(begin)
 
 
 @pytest.mark.slow
-def test_the_file_shows_what_the_view_shows(client: TestClient, explored: Path) -> None:
+def test_the_file_shows_what_the_view_shows(client: Client, explored: Path) -> None:
     """The relation that was asked for, with the colours stretched as in the grid."""
     files = {
-        stretch: client.get(f"/heads?by=relation&relation=obj&stretch={stretch}&as=svg").text
+        stretch: client.get(f"/answers/any/head_accuracy.svg?relation=obj&stretch={stretch}").text
         for stretch in ("", "1")
     }
     with open_bank(explored) as bank:
@@ -67,7 +63,7 @@ def test_the_file_shows_what_the_view_shows(client: TestClient, explored: Path) 
     assert files[""] != files["1"]
 
 
-def test_a_head_that_is_always_right_pages_on_too(client: TestClient, explored: Path) -> None:
+def test_a_head_that_is_always_right_pages_on_too(client: Client, explored: Path) -> None:
     """How many there are was once read from the rows of errors, of which such a head has none."""
     with open_bank(explored) as bank:
         run = bank.run_of("head_error")
@@ -109,7 +105,7 @@ def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
-def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direction: str) -> None:
+def test_counts_of_errors_lead_to_them(client: Client, explored: Path, direction: str) -> None:
     """Each number of the table is that of the sentences behind it, and all of them are there."""
     with open_bank(explored) as bank:
         errors = bank.query("head_error", relation="all", head="3-2", direction=direction)
@@ -126,9 +122,9 @@ def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direc
             wanted = errors["dependents"][0] - errors["errors"][0]
         elif breakdown == "wrong":
             wanted = errors["errors"][0]
-        rows = list(csv.DictReader(io.StringIO(client.get(f"{address}&as=csv").text)))
-        assert len(rows) == min(wanted or 0, 50), (breakdown, value)
         told = seen(client, address)
+        rows = list(csv.DictReader(io.StringIO(taken(client, "Download CSV").decode())))
+        assert len(rows) == min(wanted or 0, 50), (breakdown, value)
         assert len([each for each in told.links if each.startswith("/sentence?")]) == len(rows)
         if (wanted or 0) > 50:
             assert f"of {wanted}" in told.text
@@ -137,7 +133,7 @@ def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direc
 
 
 @pytest.mark.slow
-def test_examples_mark_what_is_found_and_page_on(client: TestClient, explored: Path) -> None:
+def test_examples_mark_what_is_found_and_page_on(client: Client, explored: Path) -> None:
     asked = {"relation": "all", "direction": "dependent_to_head", "breakdown": "wrong"}
     with open_bank(explored) as bank:
         errors = bank.query("head_error", relation="all", head="3-2")["errors"][0]
@@ -164,7 +160,7 @@ def test_examples_mark_what_is_found_and_page_on(client: TestClient, explored: P
             assert frozenset(marked) in pairs or len(marked) == 1, each
 
 
-def test_a_count_of_a_request_leads_to_its_hits(client: TestClient, explored: Path) -> None:
+def test_a_count_of_a_request_leads_to_its_hits(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
         counts = bank.count(REQUEST, by="O.upos")
     page = seen(client, "/sentences", pattern=REQUEST, by="O.upos")
@@ -177,7 +173,7 @@ def test_a_count_of_a_request_leads_to_its_hits(client: TestClient, explored: Pa
 
 
 def test_all_heads_on_one_sentence_are_small_maps(
-    client: TestClient, explored: Path, runs: dict[str, str]
+    client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
     page = seen(client, "/model", sentence=story(3), run=runs["single"])
     with open_bank(explored) as bank:
@@ -190,45 +186,41 @@ def test_all_heads_on_one_sentence_are_small_maps(
     assert drawn == sum(each >= 0.05 for each in weights)
 
 
-def test_the_overview_names_relations_that_are_above_chance(
-    client: TestClient, explored: Path
-) -> None:
+def test_the_overview_names_relations_that_are_above_chance(client: Client, explored: Path) -> None:
     """The heads are those of an untrained model: a relation above its offset is luck, or rare."""
     page = seen(client, "/overview", min_count=10)
     with open_bank(explored) as bank:
         rows = bank.query("best_relation", min_count=10).to_dicts()
-    told = {
-        found[1]: (found[2], given)
+    values = {
+        str(given["data-head"]): str(given["title"]).split(": ")[1]
         for tag, given in page.tags
-        if tag == "a"
-        and (found := re.match(r"Head (\d+-\d+): (.+)", given.get("aria-label") or ""))
+        if tag == "a" and "data-head" in given
     }
-    assert told.keys() == {f"{row['layer']}-{row['head']}" for row in rows}
+    labels = dict(zip(values, client.page.locator(".grid td").all_inner_texts(), strict=True))
+    assert values.keys() == {f"{row['layer']}-{row['head']}" for row in rows}
     certain = [row for row in rows if (row["p_corrected"] or 1) < 0.05]
-    positive = [row for row in rows if row["gain"] > 0]
-    assert len(certain) < len(positive)
+    assert len(certain) < sum(row["gain"] > 0 for row in rows)
     for row in rows:
-        text, given = told[f"{row['layer']}-{row['head']}"]
-        if row in certain:
-            assert text.startswith(f"{row['relation']}, ") and f"{row['gain']:.3f} above" in text
-        else:
-            assert text == "no relation significantly above an offset"
-        assert f"relation={row['relation']}" in str(given["href"])
+        head = f"{row['layer']}-{row['head']}"
+        expected = (
+            (row["relation"], f"{row['gain']:.3f}") if row in certain else ("\u2013", "no value")
+        )
+        assert (labels[head], values[head]) == expected
     assert f"{len(certain)} of {len(rows)} heads" in page.text
     assert f"corrected for the {rows[0]['tried']:,} combinations" in page.text
-    empty = seen(client, "/overview", min_count=100_000)
-    assert "No relation has 100000 dependents" in empty.text
+    empty = drawn(client, "/overview", min_count=100_000)
+    assert "No relation has 100000 dependents" in empty.fault
 
 
-def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestClient) -> None:
-    fixed = seen(client, "/heads", relation="obj")
-    stretched = seen(client, "/heads", relation="obj", stretch=1)
+def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: Client) -> None:
+    fixed = seen(client, "/", relation="obj")
+    stretched = seen(client, "/", relation="obj", stretch=1)
 
     def classes(page: Read) -> set[int]:
         return {
             int(found[1])
             for tag, given in page.tags
-            if tag == "td" and (found := re.fullmatch(r"v(\d+)", given.get("class") or ""))
+            if tag == "td" and (found := re.match(r"v(\d+)\b", given.get("class") or ""))
         }
 
     shares = [
@@ -240,19 +232,9 @@ def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestCl
     assert {0, 20} <= classes(stretched)
 
 
-@contextmanager
-def reading(bank: Path, model: Path | None) -> Iterator[TestClient]:
-    """Somebody who has the token of `attnbank explore --model`."""
-    cache = BankCache(bank, 30.0, 1_000_000_000, None if model is None else str(model))
-    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as client:
-        assert client.get(f"/?token={TOKEN}").status_code == 200
-        yield client
-    cache.close()
-
-
-def drawn_of(client: TestClient, **given: object) -> list[Drawn]:
+def drawn_of(client: Client, **given: object) -> list[Drawn]:
     """The panels of the file of a sentence that is typed."""
-    answer = client.get(f"/typed?{urlencode(given | {'as': 'svg'})}")
+    answer = client.get(f"/typed.svg?{urlencode(given)}")
     assert answer.status_code == 200, answer.text
     return panels(answer.text)
 
@@ -262,12 +244,12 @@ def test_a_sentence_that_is_typed_is_read_and_not_kept(
     explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path]
 ) -> None:
     before = explored.read_bytes()
-    with reading(explored, tiny_model("bert")) as client:
+    with exploring(explored, model=str(tiny_model("bert"))) as client:
         page = seen(
             client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1",
             sentence=story(3), run=runs["single"],
         )  # fmt: skip
-        answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
+        answer = client.get(f"/typed.json?{urlencode({'text': 'x ' * 600})}")
     assert page.text.count("[CLS]") >= 4 and "The sentence of the bank" in page.text
     assert "<b>" not in " ".join(tag for tag, _ in page.tags) and "lamp" in page.text
     assert explored.read_bytes() == before
@@ -275,10 +257,10 @@ def test_a_sentence_that_is_typed_is_read_and_not_kept(
 
 
 def test_no_folder_is_read_because_a_bank_names_it(
-    explored: Path, runs: dict[str, str], client: TestClient
+    explored: Path, runs: dict[str, str], client: Client
 ) -> None:
     assert "reads it here" in seen(client, "/typed", run=runs["single"]).text
-    answer = client.get(f"/typed?{urlencode({'text': 'The lamp', 'run': runs['single']})}")
+    answer = client.get(f"/typed.json?{urlencode({'text': 'The lamp', 'run': runs['single']})}")
     assert answer.status_code == 400 and "A folder that a bank names is not opened" in answer.text
 
 
@@ -295,7 +277,7 @@ def test_a_word_that_is_masked_is_the_models_mask(
     with torch.no_grad():
         maps = model(torch.tensor([ids]), output_attentions=True).attentions
     given = {"text": "The [MASK], is new", "head": "1-1,2-3", "run": runs["single"]}
-    with reading(explored, folder) as client:
+    with exploring(explored, model=str(folder)) as client:
         page = seen(client, "/typed", **given)
         for drawn in drawn_of(client, **given):
             layer, head = drawn.head or (0, 0)
@@ -307,7 +289,7 @@ def test_a_word_that_is_masked_is_the_models_mask(
     assert "[MASK]" in page.text and "read as text" not in page.text
     assert "is not the one that the run" not in page.text
     assert "is not the one that the run" in other
-    with reading(explored, tiny_model("gpt2")) as client:
+    with exploring(explored, model=str(tiny_model("gpt2"))) as client:
         told = seen(client, "/typed", **given | {"run": runs["decoder"]}).text
     assert "has no mask: [MASK] was read as text" in told
 
@@ -324,7 +306,7 @@ def test_a_typed_sentence_is_read_by_the_weights_of_the_run(
     with open_bank(bank) as opened:
         names = opened.runs()["name"].to_list()
     weights = []
-    with reading(bank, folder) as client:
+    with exploring(bank, model=str(folder)) as client:
         for name, seed in zip(names, (None, 1), strict=True):
             model = load(str(folder), random_seed=seed)
             ids = torch.tensor([model.input_tokenizer.tokenizer.encode("The lamp").ids])

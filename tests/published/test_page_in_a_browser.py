@@ -26,6 +26,7 @@ from starlette.routing import Route
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.explorer.site import publication_app
+from attnbank.cli.viewer.records import json_text, shown_record
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
 
@@ -52,8 +53,8 @@ def visitor(browser: Any, address: str) -> Iterator[Page]:
 def _views(runs: list[str]) -> list[tuple[str, dict[str, object]]]:
     return [
         ("/", {}),
-        ("/heads", {}),
-        ("/heads", {"by": "entropy", "run": runs[0]}),
+        ("/", {"by": "entropy", "run": runs[0]}),
+        ("/", {"by": "gain"}),
         ("/map", {}),
         ("/head/1-1", {}),
         ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}),
@@ -62,6 +63,7 @@ def _views(runs: list[str]) -> list[tuple[str, dict[str, object]]]:
         ("/sentences", {"pattern": STORY, "by": "O.upos, V.upos"}),
         ("/sentence", {"sentence": 3, "head": "1-1,2-1", "relation": "all", "tree": 1}),
         ("/sentence", {"sentence": 3, "head": "1-1", "coreference": 1, "plain": 1}),
+        ("/sentence", {"sentence": 3, "head": "1-1,2-1", "layout": "columns", "tree": 1}),
         ("/compare", {"run_a": runs[0], "run_b": runs[2]}),
         ("/tables", {}),
         ("/tables/best_head", {}),
@@ -200,7 +202,7 @@ def test_the_atlas_has_the_figures_of_commands(
 
 
 def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path) -> None:
-    page = visitor.see("/heads", relation="obj", direction="head_to_dependent")
+    page = visitor.see("/", relation="obj", direction="head_to_dependent")
     labels = page.eval_on_selector_all(".grid td a", "all => all.map(each => each.title)")
     with open_bank(published) as bank:
         frame = bank.query("head_accuracy", relation="obj")
@@ -209,31 +211,28 @@ def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path)
     assert labels == own
 
 
-def test_a_head_has_the_examples_of_the_explorer(visitor: Page, published: Path) -> None:
-    from attnbank.cli.explorer import head
-    from attnbank.cli.explorer.bank_cache import BankCache
-    from attnbank.cli.explorer.request import RequestContext
-
-    values = {"relation": "obj", "direction": "dependent_to_head"}
-    cache = BankCache(published, 60.0, 10**9)
-    with cache.open() as handle:
-        context = RequestContext(cache, handle, values, {"head": "1-1"}, "/head/1-1")
-        shown: dict[str, Any] = {}
-        head.head_view(context, shown)
-    cache.close()
-    page = visitor.see("/head/1-1", **values)
-    lines = page.eval_on_selector_all(
-        ".lines .line",
-        "all => all.map(each => [...each.querySelectorAll('bdi')].map(b => b.textContent))",
-    )
-    own = [
-        [line[name] for name in ("left", "hit", "right")]
-        for kind in ("Right", "Wrong")
-        for line in shown["examples"][kind]
-    ]
-    assert own and lines == own
-    errors = [[text for text, _ in row] for row in shown["errors"].rows]
-    assert errors in [visitor.rows(at) for at in range(page.locator("main table").count())]
+def test_a_head_has_the_examples_of_the_analysis(visitor: Page, published: Path) -> None:
+    page = visitor.see("/head/1-1", relation="obj", direction="dependent_to_head")
+    assert page.locator(".examples").count() == 0
+    page.get_by_role("button", name="Show sentences").click()
+    page.wait_for_selector(".examples li")
+    visitor.ready()
+    with open_bank(published) as bank:
+        errors = bank.query("head_error", head="1-1", relation="obj")
+        scores = bank.query("head_accuracy", relation="obj").filter(
+            layer=1, head=1, direction="dependent_to_head"
+        )
+    correct, n = scores.select("correct", "n").row(0)
+    labels = page.locator(".examples a").evaluate_all("all => all.map(each => each.ariaLabel)")
+    wrong = [label for label in labels if " instead" in label]
+    assert (len(labels) - len(wrong), len(wrong)) == (min(correct, 12), min(n - correct, 12))
+    shown = errors.filter(direction="dependent_to_head")
+    shown = shown.group_by("breakdown", maintain_order=True).head(5)
+    own = cells(shown.select("breakdown", "value", "n", "share", "errors", "dependents"))
+    assert own in [visitor.rows(at) for at in range(page.locator("main table").count())]
+    page.get_by_role("link", name="All ").last.click()
+    visitor.ready()
+    assert page.locator(".examples a").count() == min(n - correct, 50)
 
 
 REQUESTS = [
@@ -326,22 +325,11 @@ def test_the_compiler_refuses_as_the_command_does(visitor: Page) -> None:
 
 def test_an_unknown_run_is_told_as_by_a_command(visitor: Page, runs: list[str]) -> None:
     attended = "pattern { A =[1-1]=> B }"
-    for view, more in (("/", {}), ("/heads", {}), ("/sentences", {"pattern": attended})):
+    for view, more in (("/", {}), ("/sentences", {"pattern": attended})):
         page = visitor.see(view, run=f"{runs[2]}x", **more)
         told = page.locator('[role="alert"]').inner_text()
         assert f"There is no run {runs[2]}x in odd." in told and "It has: " in told
     assert f"Did you mean {runs[2]}" in told  # by the compiler, which is the package's
-
-
-_LINES = """all => all.map(each => ({
-    ...each.dataset, opacity: each.getAttribute("stroke-opacity"),
-    stroke: each.getAttribute("stroke"), wide: each.getAttribute("stroke-width"),
-    dash: each.getAttribute("stroke-dasharray"), head: each.closest(".panel").dataset.head}))"""
-
-
-_MARKS = """all => all.map(each => [each.closest(".panel").dataset.head, each.dataset.from,
-    each.dataset.to, [...each.children].map(path => [path.getAttribute("fill"),
-    path.getAttribute("stroke"), path.getAttribute("d").replace(/^M.*?(a|$)/, "$1")])])"""
 
 
 @pytest.mark.few(4)
@@ -366,66 +354,34 @@ def test_lines_are_those_of_show(
         number_of = {row["name"]: row["id"] for row in bank.runs().to_dicts()}
         for number in bank.sql(read, {"run": number_of[asked["run"]]})["sentence"]:
             given = {name: 1 if value is True else value for name, value in asked.items()}
-            page = visitor.see("/sentence", sentence=number, head="1-1,2-2", **given)
+            page = visitor.see(
+                "/sentence", sentence=number, head="1-1,2-2", layout="columns", **given
+            )
             assert page.locator('[role="alert"]').count() == 0, (number, given)
             shown = bank.show(int(number), head=["1-1", "2-2"], **asked)
-            notes = page.locator("main .note, main p").all_inner_texts()
-            kept = "The run keeps only peaks" in " ".join(shown.facts.notes)
-            assert kept == any("The run keeps only peaks" in each for each in notes)
-            assert kept == asked["run"].endswith("/peaks")
-            lines = page.eval_on_selector_all(".line", _LINES)
-            assert sorted(map(_told, lines)) == sorted(_drawn(shown.svg))
-            marks = page.eval_on_selector_all(".arc", _MARKS)
-            assert sorted(map(_shape, marks)) == sorted(_marks(shown.svg))
-            assert visitor.rows(page.locator("main table").count() - 1) == cells(shown.rows, "run")
-
-
-def _told(line: dict[str, Any]) -> str:
-    weight = line.get("weight")
-    line["weight"] = None if weight is None else f"{float(weight):.6g}"
-    names = ("head", "from", "to", "weight", "gold", "opacity", "stroke", "wide", "dash")
-    return json.dumps([line.get(name) for name in names])
-
-
-def _drawn(svg: str) -> Iterator[str]:
-    from xml.etree import ElementTree
-
-    for panel in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
-        if panel.get("class") != "panel":
-            continue
-        for line in panel.iter("{http://www.w3.org/2000/svg}line"):
-            given: dict[str, Any] = {
-                name.removeprefix("data-"): value for name, value in line.attrib.items()
+            own = json.loads(json_text(shown_record(bank, shown, wants_tree=False)))
+            options = {"head": "1-1,2-2", "direction": "dependent_to_head", "hit": "", **given}
+            options |= {
+                "sentence": str(number),
+                "tree": False,
+                "coreference": "coreference" in asked,
             }
-            given["head"] = panel.get("data-head")
-            for name, other in (("opacity", "opacity"), ("wide", "width"), ("dash", "dasharray")):
-                given[name] = line.get(f"stroke-{other}")
-            yield _told(given)
-
-
-def _shape(mark: list[Any]) -> str:
-    return json.dumps(mark)
-
-
-def _marks(svg: str) -> Iterator[str]:
-    """Whose mark it is, the colours of its parts, and the form of its ring."""
-    from xml.etree import ElementTree
-
-    space = "{http://www.w3.org/2000/svg}"
-    for panel in ElementTree.fromstring(svg).iter(f"{space}g"):
-        for mark in panel.iter(f"{space}g") if panel.get("class") == "panel" else ():
-            if mark.get("class") == "arc":
-                parts = [
-                    [
-                        each.get("fill"),
-                        each.get("stroke"),
-                        "".join(each.attrib["d"].partition("a")[1:]),
-                    ]
-                    for each in mark
-                ]
-                yield _shape(
-                    [panel.get("data-head"), mark.get("data-from"), mark.get("data-to"), parts]
-                )
+            told = page.evaluate("options => attnbank.show(options)", options)
+            told["words"] = [list(word.values()) for word in told["words"]]
+            for name in ("id", "run", "words", "mentions", "facts", "written", "trees", "norms"):
+                assert told[name] == own[name], (name, number)
+            assert [panel["gold"] for panel in told["panels"]] == [
+                panel["gold"] for panel in own["panels"]
+            ]
+            for panel, drawn in zip(told["panels"], own["panels"], strict=True):
+                assert panel["weights"] == [pytest.approx(line) for line in drawn["weights"]]
+            lines = page.locator(".line").evaluate_all(
+                "all => all.map(each => ({ ...each.dataset }))"
+            )
+            expected = re.findall(r'data-weight="([^"]*)"', shown.svg)
+            weights = [float(line["weight"]) for line in lines if "weight" in line]
+            assert weights == pytest.approx([*map(float, expected)])
+            assert visitor.rows(page.locator("main table").count() - 1) == cells(shown.rows, "run")
 
 
 def test_hostile_names_stay_text(visitor: Page, runs: list[str]) -> None:
@@ -444,8 +400,9 @@ def test_hostile_names_stay_text(visitor: Page, runs: list[str]) -> None:
 
 
 def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: Any) -> None:
-    visitor.see("/heads", relation="obj")
-    visitor.page.locator(".grid td a").first.click()
+    visitor.see("/map")
+    visitor.page.locator(".map a").first.focus()
+    visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url("**/head/1-1**")
     visitor.ready()
     text = visitor.page.locator("main").inner_text()
@@ -457,20 +414,21 @@ def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: A
     other.context.close()
     visitor.page.go_back()
     visitor.ready()
-    assert visitor.page.locator("h1").inner_text() == "Heads"
+    assert visitor.page.locator("h1").inner_text() == "Map of the heads"
+    visitor.see("/head/1-1")
     visitor.page.locator("select[name=relation]").select_option("nsubj")
-    visitor.page.locator("main form button").click()
+    visitor.page.locator("main form button").first.click()
     visitor.page.wait_for_url("**relation=nsubj**")
     visitor.ready()
-    assert "nsubj" in visitor.page.locator(".grid caption").inner_text()
+    assert visitor.page.locator("select[name=relation]").input_value() == "nsubj"
 
 
 def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[str]) -> None:
-    visitor.see("/heads", by="entropy", run=runs[2])
+    visitor.see("/", by="entropy", run=runs[2])
     assert visitor.page.locator("input.step").count() == 0
     names = json.dumps([[0, runs[0]], [2000, runs[2]]])  # as of a series that was published
     visitor.page.evaluate(f"attnbank.manifest.runs.forEach(each => {{ each.steps = {names}; }})")
-    page = visitor.see("/heads", by="previous", run=runs[2])
+    page = visitor.see("/", by="previous", run=runs[2])
     assert page.locator(".steps a").all_inner_texts() == ["0", "2,000"]
     page.locator("input.step").focus()
     page.keyboard.press("Home")
@@ -481,7 +439,7 @@ def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[s
 
 
 def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(visitor: Page) -> None:
-    page = visitor.see("/heads")
+    page = visitor.see("/")
 
     def reached(selector: str) -> None:
         for _ in range(80):
@@ -492,15 +450,15 @@ def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(visitor: Page)
 
     reached("select[name=relation]")
     page.keyboard.type("obj")
-    reached("main form button")
-    page.keyboard.press("Enter")
     page.wait_for_url("**relation=obj**")
     visitor.ready()
     reached(".grid td a")
+    page.keyboard.press("Control+Home")
+    reached(".atlas-head .hint a")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/head/1-1**")
+    page.wait_for_url("**/head/**")
     visitor.ready()
-    assert page.locator("h1").inner_text() == "Head 1-1"
+    assert page.locator("h1").inner_text().startswith("Head ")
 
 
 def test_sql_has_the_macros_of_the_bank(visitor: Page, published: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,17 +21,27 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
-@contextmanager
-def launched() -> Iterator[Any]:
-    """A Chromium or Chrome without a window."""
+@cache
+def chromium() -> Any:
+    """One browser for all tests of a process: Playwright cannot start twice in a thread."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("no Chromium or Chrome is installed")
-    with api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield made
-        made.close()
+    playwright = api.sync_playwright().start()
+    browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    atexit.register(playwright.stop)
+    atexit.register(browser.close)
+    return browser
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A Chromium or Chrome without a window."""
+    browser = chromium()
+    yield browser
+    for context in browser.contexts:
+        context.close()
 
 
 @contextmanager
@@ -73,9 +85,19 @@ class Visitor:
     def see(self, path: str, **values: object) -> Any:
         """Go to a page."""
         self.page.goto(f"{self.home}{path}" + (f"?{urlencode(values)}" if values else ""))
-        if path == "/":  # the atlas, which its script fills
-            self.page.wait_for_selector("#atlas[data-settled]")
-        return self.page
+        return filled(self.page)
+
+
+def filled(page: Any) -> Any:
+    """A page of the explorer, once its view is drawn."""
+    for _ in range(2400):
+        if page.evaluate(
+            "document.querySelector('main[data-address]:not([aria-busy])')?.dataset.address"
+            " === location.pathname + location.search"
+        ):
+            return page
+        page.wait_for_timeout(20)
+    raise AssertionError("the page is not drawn after 48 seconds")
 
 
 def faults(page: Any) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,17 @@ from attnbank.cli.explorer.site import publication_app
 
 @contextlib.contextmanager
 def served(application: Any) -> Iterator[str]:
-    """The address of an ASGI application, while it answers."""
+    """The address of an ASGI application, or of the one that a function makes for a port."""
     listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    if isfunction(application):
+        application = application(port)
     config = uvicorn.Config(application, log_level="critical", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join(10)

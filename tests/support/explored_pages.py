@@ -1,12 +1,20 @@
-"""A page of the explorer as tests read it."""
+"""A visitor of the explorer: its pages as a browser draws them, its records and files by HTTP."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
-from starlette.testclient import TestClient
+import browsers
+import httpx
+from counting_host import served
 
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.site import make_site
 from attnbank.sql.ids import row_id
 
 PORT = 8417
@@ -14,16 +22,71 @@ TOKEN = "the-token"
 HOST = f"http://127.0.0.1:{PORT}"
 
 
+class Client(httpx.Client):
+    """Somebody who has the token of an explorer."""
+
+    _page: Any = None
+
+    @property
+    def page(self) -> Any:
+        """A page of a browser that has the token, too."""
+        if self._page is None:
+            self._page = browsers.chromium().new_context().new_page()
+            self._page.goto(f"{self.base_url}/static/icon.svg?token={TOKEN}")
+        return self._page
+
+
+@contextmanager
+def visited(cache: BankCache) -> Iterator[Client]:
+    """Somebody with the token of an explorer of a bank."""
+    with (
+        served(lambda port: make_site(cache, TOKEN, port)) as address,
+        Client(base_url=address, timeout=60) as client,
+    ):
+        client.cookies.set(f"attnbank-{address.split(':')[-1]}", TOKEN)
+        yield client
+        if client._page is not None:
+            client._page.context.close()
+
+
+@contextmanager
+def exploring(bank: Path, seconds: float = 30.0, model: str | None = None) -> Iterator[Client]:
+    """Somebody with the token of an explorer of the bank at a path."""
+    cache = BankCache(bank, seconds, 1_000_000_000, model)
+    with visited(cache) as client:
+        yield client
+    cache.close()
+
+
 def story(number: int) -> int:
     """The id of a sentence of the stories, which are the third corpus."""
     return row_id(3, number)
 
 
-def seen(client: TestClient, path: str, /, **values: object) -> Read:
-    """A page of the explorer, which answers."""
-    answer = client.get(f"{path}?{urlencode(values)}" if values else path)
-    assert answer.status_code == 200, answer.text
-    return Read(answer.text)
+def seen(client: Client, path: str, /, **values: object) -> Read:
+    """A page of the explorer as a browser draws it, without a fault."""
+    page = drawn(client, path, **values)
+    assert not page.fault, page.fault
+    return page
+
+
+def drawn(client: Client, path: str, /, **values: object) -> Read:
+    """A page of the explorer as a browser draws it; `fault` is what it says to be wrong."""
+    page = client.page
+    page.goto(
+        f"{str(client.base_url).rstrip('/')}{path}" + (f"?{urlencode(values)}" if values else "")
+    )
+    browsers.filled(page)
+    read = Read(page.content())
+    read.fault = " ".join(page.locator('[role="alert"] p').all_inner_texts())
+    return read
+
+
+def taken(client: Client, button: str) -> bytes:
+    """The file that a button of the page that was read last gives."""
+    with client.page.expect_download() as waiting:
+        client.page.get_by_text(button, exact=True).click()
+    return Path(waiting.value.path()).read_bytes()
 
 
 class Read(HTMLParser):
@@ -36,6 +99,7 @@ class Read(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.marked: list[str] = []
+        self.fault = ""
         self._cell = False
         self._marks = False
         self.feed(text)

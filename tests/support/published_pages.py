@@ -35,8 +35,6 @@ class Page(browsers.Visitor):
                 "document.querySelector('main')?.getAttribute('aria-busy') === null"
                 " && document.querySelector('main')?.dataset.address === location.hash"
                 " && !document.getElementById('status').textContent"
-                " && document.getElementById('atlas')?.dataset.settled !== undefined"
-                " === (location.hash === '' || /^#\\/(\\?|$)/.test(location.hash))"
             )
             if is_filled:
                 break
@@ -56,7 +54,7 @@ class Page(browsers.Visitor):
         self.page.goto(self.address_of(path, **values))
         self.ready()
         if "statement" in values:
-            self.page.locator("main form button").click()
+            self.page.locator("main form button").first.click()
         return self.ready()
 
     def rows(self, at: int = 0) -> list[list[str]]:

@@ -82,7 +82,7 @@ export class Atlas {
         if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
         state.by ??= "relation";
       } catch (error) {
-        if (!(error instanceof Fault)) throw error;
+        if (!(error instanceof Fault) || state.relation) throw error;
         state.by ??= "previous";
       }
     }
@@ -319,7 +319,7 @@ export class Atlas {
     return html`<div class="wide">
       <table class=${isSmall ? "grid heads-small" : "grid"} @pointerleave=${() => this.hover(null)} @keydown=${(event) => this.#move(event)}
           @pointerdown=${(event) => this.#startBrush(event)}>
-        <caption>${grid.title}. ${best ? html`Highest: head ${best}, ${written(grid.values.get(best), grid.isShare)}.` : null}</caption>
+        <caption>${grid.title}. ${best ? html`Highest: head ${best}, ${written(grid.values.get(best), grid.isShare)}.` : null}${grid.remark ? ` ${grid.remark}` : null}</caption>
         <thead><tr><th scope="col">Layer</th>${heads.map((head) => html`<th scope="col">${isSmall && head % 4 ? "" : head}</th>`)}</tr></thead>
         <tbody>${repeat(run.layer_numbers, (layer) => layer, (layer) => html`<tr><th scope="row">${layer}</th>
           ${repeat(heads, (head) => head, (head) => this.#cell(headName(layer, head), ends, isSmall))}</tr>`)}</tbody>

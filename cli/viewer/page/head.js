@@ -179,10 +179,11 @@ function examplesSection(context, run, name, relation, direction, { needsBank, t
 
 // Examples as lines of words with their marks, each a link to its sentence.
 export function exampleList(context, run, name, { relation, direction }, lines) {
+  const width = Math.max(300, Math.min(620, context.app.main.clientWidth - 30));
   return html`<ul class="examples">${repeat(lines, (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`, (line) => html`<li>
     <a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${line.judged.isRight ? "right" : `attends to ${line.value ?? "no word"} instead`}`} href=${context.link("/sentence", {
       sentence: line.sentence, head: name, relation, direction, run: run.name, hit: hitOf(line.sentence, [line.dependent, line.target ?? line.gold]),
-    })}>${arcLine(line.record, line.sentence, line.judged, 620)}</a></li>`)}</ul>`;
+    })}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ul>`;
 }
 
 // The words of a hit, as an address marks them: SENTENCE:WORDS.

@@ -24,7 +24,7 @@ export async function mapView(context) {
   const mark = (shape, colour, size) => svg`<svg viewBox="-1.3 -1.3 2.6 2.6" width=${size} height=${size} aria-hidden="true"><path d=${shape} class=${colour}></path></svg>`;
   return {
     frame, answered: frame.run, command: rowsCommand(context, "figure_6", given), ...pictureOf(context, "figure_6", given, frame),
-    after: zoomable,
+    after: zoomable, isDrawn: true,
     content: html`${form}${runLine(frame.run)}
       <p>Heads with similar attention are near each other, as in figure 6 of the paper. Each head links to its page. Drag a rectangle to mark heads here and in the grid below; scroll to zoom, Shift-drag to pan.</p>
       <ul class="kinds">${map.kinds.map(([colour, shape, kind]) => html`<li>${mark(shape, colour, 14)} ${kind}</li>`)}</ul>

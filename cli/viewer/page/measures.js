@@ -1,6 +1,7 @@
 // What heads are coloured by: a value for each head, and the scale of its colours.
 
 import { frameOf } from "./cells.js";
+import { Fault } from "./fault.js";
 
 const STEPS = 21;
 
@@ -56,14 +57,16 @@ async function gainValues(bank, run, minCount) {
   const parameters = minCount ? { min_count: minCount } : {};
   const answer = await bank.connector.answer(run.id, "best_relation", parameters, bank);
   const rows = answer.filter((row) => row.rank === 1);
-  const values = new Map(rows.map((row) => [headName(row.layer, row.head), row.p_corrected < 0.05 ? row.gain : null]));
+  if (!rows.length) throw new Fault(`No relation has ${minCount ?? "that many"} dependents or more.`, "Give a smaller min_count.");
+  const significant = rows.filter((row) => row.p_corrected !== null && row.p_corrected < 0.05);
+  const values = new Map(rows.map((row) => [headName(row.layer, row.head), row.p_corrected !== null && row.p_corrected < 0.05 ? row.gain : null]));
   const amounts = [...values.values()].filter((value) => value !== null);
   return {
     key: "gain", measure: null, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
-    labels: new Map(rows.filter((row) => row.p_corrected < 0.05).map((row) => [headName(row.layer, row.head), row.relation])),
+    labels: new Map(significant.map((row) => [headName(row.layer, row.head), row.relation])),
     ends: endsOf(amounts, null), title: "Gain of the best relation over a fixed offset", isShare: false,
+    remark: `${significant.length} of ${rows.length} heads find a relation significantly above it (p < 0.05, corrected for the ${rows[0].tried.toLocaleString("en-US")} combinations of heads, directions and relations).`,
     notes: answer.notes ?? [], analysis: "best_relation", parameters: { ...parameters, run: run.name }, frame: framed(answer, answer.columns), columnValues: {},
-    tried: rows[0]?.tried ?? 0,
   };
 }
 

@@ -33,7 +33,7 @@ export async function sentenceView(context) {
     }
   }
   if (record?.panels) {
-    Object.assign(view, { frame: record.rows, answered: record.run }, commandsOf(context, record, options, hidesSpecial));
+    Object.assign(view, { frame: record.rows, answered: record.run, isDrawn: true }, commandsOf(context, record, options, hidesSpecial));
     view.files = connector.sentenceFiles({ ...options, head: record.heads, plain: hidesSpecial });
   }
   return {

@@ -88,6 +88,7 @@ export async function analysisView(context) {
     Object.assign(view, { frame, answered: null }, pictureOf(context, name, given, frame));
     if (view.plotCommand) {
       picture = context.connector.picture(name, given, frame);
+      view.isDrawn = picture !== null;
       if (!picture) context.note("The picture is published only for the default settings; the command below draws it for these.");
     }
   } catch (error) {

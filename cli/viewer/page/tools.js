@@ -2,7 +2,7 @@
 import { csv } from "./cells.js";
 import { html } from "./dom.js";
 
-export function tools(context, { title, frame, files, command, plotCommand, answered }) {
+export function tools(context, { title, frame, files, command, plotCommand, answered, isDrawn }) {
   const address = answered ? context.link(context.path, { ...context.given, run: answered }) : location.href;
   const commands = [["gives this", command], ["draws it", plotCommand]].filter(([, text]) => text);
   const pictures = Object.entries(files ?? {}).filter(([kind]) => kind !== "csv");
@@ -11,7 +11,7 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
     ${files?.csv ? html`<a class="button" href=${files.csv} download>Download CSV</a>`
       : frame ? html`<button type="button" data-save="csv" @click=${() => saveText(csv(frame), nameOf(title, "csv"), "text/csv")}>Download CSV</button>` : null}
     ${pictures.map(([kind, href]) => html`<a class="button" href=${href} download>Download ${kind.toUpperCase()}</a>`)}
-    ${pictures.length ? null : html`<span class="drawings">
+    ${pictures.length || !isDrawn ? null : html`<span class="drawings">
       <button type="button" data-save="svg" @click=${() => saveSvg(title)}>Download SVG</button>
       <button type="button" data-save="png" @click=${() => savePng(title)}>Download PNG</button></span>`}
     ${commands.map(([verb, text]) => html`<span class="command"><span>The command that ${verb}:</span> <code>${text}</code>
