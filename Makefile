@@ -14,7 +14,7 @@ MERMAID := docs/assets/mermaid.min.js
 # What tests start is not compiled anew each time, wherever that is asked for.
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
-WEB := cli/publish/web/web.json
+WEB := cli/viewer/web/web.json
 LIVE := $(VENV)/sample.duckdb
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -53,9 +53,9 @@ lint: $(STAMP)
 web: $(WEB)
 
 # The versions and digests are those of package-lock.json.
-$(WEB): $(STAMP) $(wildcard cli/publish/page/*) $(wildcard cli/viewer/page/*.js)
+$(WEB): $(STAMP) $(wildcard cli/viewer/published/*) $(wildcard cli/viewer/page/*.js)
 	@echo "Fetching DuckDB and Python for browsers from npm, and building the pages (a minute)"
-	@rm -rf $(VENV)/web && cp -r cli/publish/page $(VENV)/web
+	@rm -rf $(VENV)/web && cp -r cli/viewer/published $(VENV)/web
 	@cd $(VENV)/web && npm ci --silent --no-audit --no-fund --ignore-scripts || \
 	    { echo "npm cannot give what the pages of attnbank publish are built from"; exit 1; }
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --constraint constraints.txt \
@@ -124,4 +124,4 @@ $(DEMO): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist site cli/publish/web docs/analyses docs/commands.md docs/faults.md docs/schema.md $(MERMAID) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site cli/viewer/web docs/analyses docs/commands.md docs/faults.md docs/schema.md $(MERMAID) .mypy_cache .ruff_cache .pytest_cache

@@ -40,7 +40,7 @@ def unknown_name(
 ) -> CallError:
     """The error for a run, a corpus, ... that a bank does not have; `more` ends the hint.
 
-    sql/shared/chosen_run.sql and cli/publish/page/main.js say the same.
+    sql/shared/chosen_run.sql and cli/viewer/published/main.js say the same.
     """
     has = f"It has: {join_names(known)}." if known else "It has none."
     return CallError(

@@ -122,7 +122,7 @@ def publish(ctx: click.Context, /, folder: Path, **values: Any) -> None:
     if serves_only and (folder / "index.html").is_file():
         _serve(folder, options.port)
         return
-    from attnbank.cli.publish.publishing import Publication, publish
+    from attnbank.cli.viewer.publishing import Publication, publish
 
     bank = bank_path(ctx)
     name = options.name
@@ -132,7 +132,7 @@ def publish(ctx: click.Context, /, folder: Path, **values: Any) -> None:
     publication = Publication(bank, name, options.runs, kinds, options.inputs, options.may)
 
     if options.serves:
-        from attnbank.cli.explorer.site import listen
+        from attnbank.cli.viewer.site import listen
 
         listen(options.port).close()  # fail before the long work if the port is taken
 
@@ -162,7 +162,7 @@ def publish(ctx: click.Context, /, folder: Path, **values: Any) -> None:
 
 
 def _serve(folder: Path, port: int) -> None:
-    from attnbank.cli.explorer.site import serve_publication
+    from attnbank.cli.viewer.site import serve_publication
 
     serve_publication(folder, port, opens_browser=sys.stdout.isatty())
 

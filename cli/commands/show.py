@@ -415,6 +415,6 @@ def explore(
     path = bank_path(ctx)
     opens = sys.stdout.isatty() if opens_browser is None else opens_browser
 
-    from attnbank.cli.explorer.site import serve
+    from attnbank.cli.viewer.site import serve
 
     serve(path, port, timeout, memory, opens_browser=opens, model=model)

@@ -27,9 +27,7 @@ def kind(look: Encoding) -> str:
 def stylesheet() -> str:
     """The style sheet: scales, categories and entities for both backgrounds."""
     light, dark = (_rules(THEMES[name]) for name in ("light", "dark"))
-    return "\n".join(
-        [*light, HOVER_CSS, "@media (prefers-color-scheme: dark) {", *dark, "}", ""]
-    )
+    return "\n".join([*light, HOVER_CSS, "@media (prefers-color-scheme: dark) {", *dark, "}", ""])
 
 
 def _rules(theme: Theme) -> Iterator[str]:

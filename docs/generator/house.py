@@ -20,15 +20,14 @@ BESIDE = ("docs", "tests", "benchmarks")
 BEGINS = "<!-- The map is made by `python docs/make.py --map`; do not edit it. -->"
 ENDS = "<!-- The map ends here. -->"
 
-MADE = {"cli/publish/web", "docs/analyses"}
+MADE = {"cli/viewer/web", "docs/analyses"}
 """Folders that `make` fills and git ignores."""
 
 NO_DOCSTRING = {
-    "cli/explorer/static": "Style and scripts of the explorer, which run in the browser.",
-    "cli/explorer/templates": "The pages of the explorer, as Jinja templates.",
-    "cli/publish/page": "Scripts of a published bank, which ask DuckDB in the browser.",
-    "cli/viewer/page": "Modules that draw the atlas in the browser, as they are written.",
-    "cli/publish/templates": "The frame of a published page; the views are the explorer's.",
+    "cli/viewer/page": "Modules that draw the views in the browser, as they are written.",
+    "cli/viewer/published": "What a published bank has instead of a server: DuckDB in the browser.",
+    "cli/viewer/static": "The style of the pages.",
+    "cli/viewer/templates": "The frames of the pages, which the modules fill.",
     "ingest/corpora/sample": "The sample corpus that comes with attnbank, in CoNLL-U.",
     "sql/analyses": "The analyses, one .sql file each, in the sections of `attnbank queries`.",
     "sql/analyses/ablation": "Surprisal, and what is lost when heads are turned off.",

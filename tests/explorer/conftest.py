@@ -10,7 +10,7 @@ from explored_pages import Client, visited
 from once import Once
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.viewer.bank_cache import BankCache
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>
 # sent_id = "><script>alert(3)</script>

@@ -15,7 +15,7 @@ import firefox
 import pytest
 from explored_pages import story
 
-from attnbank.cli.explorer.security import launch_file
+from attnbank.cli.viewer.security import launch_file
 from attnbank.queries import open_bank
 
 REQUEST = "pattern { V -[obj]-> O }"

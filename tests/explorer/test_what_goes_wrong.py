@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from explored_pages import Client, drawn, exploring, seen, story
 
-from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.viewer.bank_cache import BankCache
 from attnbank.cli.viewer.measures import MEASURES
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, QueryError

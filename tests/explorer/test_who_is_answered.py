@@ -10,8 +10,8 @@ import pytest
 from explored_pages import HOST, PORT, TOKEN
 from starlette.testclient import TestClient
 
-from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.site import make_site
+from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.site import make_site
 
 
 @pytest.fixture

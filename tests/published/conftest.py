@@ -13,7 +13,7 @@ from counting_host import served
 from once import Once
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.publish import bundle
+from attnbank.cli.viewer import bundle
 from attnbank.sql.errors import MissingPackageError
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>

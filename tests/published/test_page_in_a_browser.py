@@ -25,8 +25,8 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.explorer.site import publication_app
 from attnbank.cli.viewer.records import json_text, shown_record
+from attnbank.cli.viewer.site import publication_app
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
 

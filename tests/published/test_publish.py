@@ -21,7 +21,7 @@ import pytest
 from browsers import ROOT
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.publish import bundle, publishing
+from attnbank.cli.viewer import bundle, publishing
 from attnbank.queries import open_bank
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
@@ -139,7 +139,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 sys.platform = "emscripten"
 sys.path[:0] = sys.argv[1:]
-from attnbank.cli.publish.in_browser import compiled
+from attnbank.cli.viewer.in_browser import compiled
 """
 
 

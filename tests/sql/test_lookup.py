@@ -10,7 +10,7 @@ import pytest
 from case_bank import make_bank
 from command_line import Cli
 
-from attnbank.cli.publish.in_browser import compiled
+from attnbank.cli.viewer.in_browser import compiled
 from attnbank.ingest import add_run, annotate
 from attnbank.ingest.store.deleting import delete
 from attnbank.ingest.store.saved import forget

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 
-from attnbank.cli.explorer.site import publication_app
+from attnbank.cli.viewer.site import publication_app
 
 
 @contextlib.contextmanager

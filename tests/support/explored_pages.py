@@ -13,8 +13,8 @@ import browsers
 import httpx
 from counting_host import served
 
-from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.site import make_site
+from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.site import make_site
 from attnbank.sql.ids import row_id
 
 PORT = 8417

@@ -1,5 +1,5 @@
 // What pages read, from the server of attnbank explore: the addresses of cli/viewer/records.py. A
-// published page has a connector with the same methods (cli/publish/page/connector.js).
+// published page has a connector with the same methods (cli/viewer/published/connector.js).
 import { rowsOf } from "./cells.js";
 import { Fault } from "./fault.js";
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, NotedFrame
+from attnbank.cli.viewer.bank_cache import BankCache, BankHandle, NotedFrame
 from attnbank.queries import Bank
 from attnbank.sql.errors import CallError
 

@@ -27,17 +27,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnbank.cli.exit_status import error_message
-from attnbank.cli.explorer import record_pages
-from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.request import RequestContext, Visit
-from attnbank.cli.explorer.security import HOST, Guard, launch_file
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.cli.viewer import colours, records
+from attnbank.cli.viewer import colours, endpoints, records
+from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import RequestContext, Visit
+from attnbank.cli.viewer.security import HOST, Guard, launch_file
 from attnbank.queries.pictures import sentence
 from attnbank.sql.errors import BankError, CallError
 
 _HERE = Path(__file__).resolve().parent
-_MODULES = _HERE.parent / "viewer" / "page"
 # Requests answered concurrently; others wait.
 _AT_ONCE = 12
 # SQL statements that run concurrently, each in its own process with its own memory limit.
@@ -83,7 +81,7 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
                     path,
                     _endpoint(
                         partial(_render_record, record),
-                        limits="sql" if record is record_pages.statement else "records",
+                        limits="sql" if record is endpoints.statement else "records",
                     ),
                 )
                 for path, record in _RECORDS.items()
@@ -99,7 +97,7 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
         "sql": (anyio.CapacityLimiter(_STATEMENTS_AT_ONCE), _MOST_STATEMENTS_WAITING),
     }
     environment = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
-    site.state.page = environment.get_template("page.html")
+    site.state.page = environment.get_template("explored.html")
     return site
 
 
@@ -152,24 +150,24 @@ def _page(request: Request, error: Mapping[str, str] | None = None, status: int 
 
 # The records of cli/viewer/records.py, by their addresses.
 _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
-    "/bank.json": record_pages.bank,
+    "/bank.json": endpoints.bank,
     "/analyses.json": lambda context: records.catalogue(),
-    "/contents.json": record_pages.contents,
-    "/answers/{run}/{name}.{kind}": record_pages.answer,
-    "/profiles/{run}.json": record_pages.profile,
-    "/nearest/{run}.json": record_pages.nearest,
-    "/map.json": record_pages.heads_map,
-    "/examples/{run}/{head}.json": record_pages.examples,
-    "/examples/{run}/{head}/page.json": record_pages.example_page,
-    "/sentences/{run}/{sentence}.json": record_pages.sentence,
-    "/scores/{run}.json": record_pages.scores,
-    "/hits.json": record_pages.hits,
-    "/counts.json": record_pages.counts,
-    "/words.json": record_pages.words,
-    "/shown.{kind}": record_pages.shown,
-    "/model.json": record_pages.model,
-    "/typed.{kind}": record_pages.typed,
-    "/statement.json": record_pages.statement,
+    "/contents.json": endpoints.contents,
+    "/answers/{run}/{name}.{kind}": endpoints.answer,
+    "/profiles/{run}.json": endpoints.profile,
+    "/nearest/{run}.json": endpoints.nearest,
+    "/map.json": endpoints.heads_map,
+    "/examples/{run}/{head}.json": endpoints.examples,
+    "/examples/{run}/{head}/page.json": endpoints.example_page,
+    "/sentences/{run}/{sentence}.json": endpoints.sentence,
+    "/scores/{run}.json": endpoints.scores,
+    "/hits.json": endpoints.hits,
+    "/counts.json": endpoints.counts,
+    "/words.json": endpoints.words,
+    "/shown.{kind}": endpoints.shown,
+    "/model.json": endpoints.model,
+    "/typed.{kind}": endpoints.typed,
+    "/statement.json": endpoints.statement,
 }
 
 
@@ -231,7 +229,7 @@ async def _static(request: Request) -> Response:
         return Response(sentence.hover_script(), media_type=_TYPES[".js"])
     static_files = {
         file.name: file
-        for folder in (_HERE / "static", _MODULES)
+        for folder in (_HERE / "static", _HERE / "page")
         for file in folder.iterdir()
         if file.suffix in _TYPES
     }

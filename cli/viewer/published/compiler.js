@@ -37,7 +37,7 @@ export class Compiler {
       python.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: "/attnbank" });
     }
     python.runPython("import sys; sys.path.insert(0, '/attnbank')");
-    const compile = python.pyimport("attnbank.cli.publish.in_browser").compiled;
+    const compile = python.pyimport("attnbank.cli.viewer.in_browser").compiled;
     this.tell("");
     return compile;
   }

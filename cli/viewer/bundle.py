@@ -20,8 +20,8 @@ WEB = Path(__file__).resolve().parent / "web"
 LIST = "web.json"
 _ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
 # Modules that compile requests in the browser, besides the folders below.
-_COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
-             "cli/publish/in_browser.py", "queries/__init__.py")  # fmt: skip
+_COMPILER = ("__init__.py", "cli/__init__.py", "cli/viewer/__init__.py",
+             "cli/viewer/in_browser.py", "queries/__init__.py")  # fmt: skip
 _COMPILER_FOLDERS = ("queries/patterns", "sql")
 _SUFFIXES = (".py", ".sql", ".lark", ".json")
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnbank.cli.explorer.bank_cache import notify
-from attnbank.cli.explorer.request import RequestContext
 from attnbank.cli.viewer import records
+from attnbank.cli.viewer.bank_cache import notify
+from attnbank.cli.viewer.request import RequestContext
 from attnbank.queries import open_bank
 from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.queries.sentences.showing import Shown

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.viewer import records
+from attnbank.cli.viewer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.queries import Bank
 from attnbank.queries.pictures import SCREENS
 from attnbank.sql.errors import AttnbankError

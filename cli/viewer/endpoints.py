@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.cli.explorer.bank_cache import collecting_warnings
-from attnbank.cli.explorer.request import RequestContext
 from attnbank.cli.output import MOST_ROWS
 from attnbank.cli.viewer import records
+from attnbank.cli.viewer.bank_cache import collecting_warnings
+from attnbank.cli.viewer.request import RequestContext
 from attnbank.queries import parameters
 from attnbank.queries.patterns import HitOptions, compile_request, head_keys, request_for_count_row
 from attnbank.queries.patterns.concordance import node_columns
@@ -410,7 +410,7 @@ def model(context: RequestContext) -> dict[str, Any]:
 
 def typed(context: RequestContext) -> dict[str, Any] | bytes:
     """A text as the model of a run reads it, beside a sentence of the bank if one is named."""
-    from attnbank.cli.explorer.typed import choose_model, read_typed  # late: may import torch
+    from attnbank.cli.viewer.typed import choose_model, read_typed  # late: may import torch
 
     heads = context.text_parameter("head", "1-1").strip().split(",")[:_MOST_HEADS]
     sentence, mean = context.text_parameter("sentence").strip(), context.flag("mean")

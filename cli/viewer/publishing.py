@@ -14,11 +14,10 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from attnbank.cli.commands.compute import compute_and_cache_all
-from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.site import NAV
 from attnbank.cli.output import format_bytes
-from attnbank.cli.publish import answers, bundle, sheets
-from attnbank.cli.viewer import colours, records
+from attnbank.cli.viewer import answers, bundle, colours, records, sheets
+from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.site import NAV
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
@@ -52,7 +51,6 @@ NO_JEKYLL = ".nojekyll"
 FORMAT = 1
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
-_EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -273,7 +271,9 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
     variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
                  "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
-    (folder / PAGE).write_text(_templates().get_template("page.html").render(variables), "utf-8")
+    (folder / PAGE).write_text(
+        _templates().get_template("published.html").render(variables), "utf-8"
+    )
 
 
 def _get_run(bank: Bank, name: str) -> Run:
@@ -368,7 +368,7 @@ def write_programs(folder: Path) -> None:
     bundle.write_bundle(folder, provenance.version())
     (folder / _HOVER).write_text(pictures.hover_script(), encoding="utf-8")
     for name in _STATIC:
-        (folder / name).write_bytes((_EXPLORER / "static" / name).read_bytes())
+        (folder / name).write_bytes((_HERE / "static" / name).read_bytes())
     (folder / _COLOURS).write_text(colours.stylesheet(), encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attnbank.cli.publish.answers import write_json
+from attnbank.cli.viewer.answers import write_json
 from attnbank.cli.viewer.records import tree_record, words_record
 from attnbank.queries import Bank
 from attnbank.queries.options import ShowOptions
