@@ -399,8 +399,20 @@ def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]
             }
             for panel in view.panels
         ],
+        "surprisal": _surprisal(bank, view.run, sentence),
         "rows": frame_record(view.rows),
     }  # fmt: skip
+
+
+def _surprisal(bank: Bank, run: Run, sentence: int) -> dict[str, float]:
+    """The surprisal of the words of a sentence in nats, by their indexes, where there is one."""
+    rows = bank.connection.execute(
+        "select word.index, surprisal.nats from surprisal"
+        " inner join word on word.id = surprisal.word"
+        " where surprisal.run = $run and word.sentence = $sentence and surprisal.nats is not null",
+        {"run": run.id, "sentence": sentence},
+    ).fetchall()
+    return {str(index): nats for index, nats in rows}
 
 
 def tree_record(title: str, tree: Tree) -> dict[str, Any]:

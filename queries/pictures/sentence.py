@@ -246,12 +246,10 @@ def _wrap_panels(
         yield from (group[at : at + count] for at in range(0, len(group), count))
 
 
-def _measure_panel(
-    panel: Panel, title: str, scale: Scale, *, has_elsewhere: bool = False
-) -> PanelLayout:
+def _measure_panel(panel: Panel, title: str, scale: Scale) -> PanelLayout:
     texts = [shorten_for_svg(text) for text in panel.words["text"]]
     column = max((text_width(text, scale.font) for text in texts), default=0.0) + 8
-    has_elsewhere = has_elsewhere or ELSEWHERE in panel.weights["to_position"]
+    has_elsewhere = ELSEWHERE in panel.weights["to_position"]
     right_column = (
         max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_elsewhere else column
     )
@@ -382,26 +380,6 @@ def _canvas_width(panels: Sequence[Panel], facts: SentenceFacts, canvas: Canvas)
             "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
         )
     return canvas.room
-
-
-def panel_svg(panel: Panel, *, has_elsewhere: bool = False, theme: str = "light") -> str:
-    """Draw one panel as SVG without title and notes, for a page whose script draws the lines.
-
-    `has_elsewhere` makes room for attention elsewhere in the input. Raises CallError for an unknown
-    theme.
-    """
-    colours = theme_of(theme).sentence
-    layout = replace(
-        _measure_panel(panel, "", LARGE, has_elsewhere=has_elsewhere), x=MARGIN, y=MARGIN
-    )
-    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
-    return element(
-        "svg",
-        element("rect", width="100%", height="100%", fill=colours.ground),
-        _panel(layout, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
-        xmlns="http://www.w3.org/2000/svg", width=f"{width:.0f}", height=f"{height:.0f}",
-        viewBox=f"0 0 {width:.0f} {height:.0f}", font_family=escape(SENTENCE_FONTS), role="img",
-    )  # fmt: skip
 
 
 def note_lines(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:

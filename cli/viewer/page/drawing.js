@@ -102,7 +102,8 @@ const FOOT = 26; // the words and their tags
 // The words in a line, wrapped to a width, with the tree above and the head's attention below.
 export function line(record, panel, tree, width, options = {}) {
   const words = options.hidesSpecial ? record.words.filter((word) => !word.is_special) : record.words;
-  const shade = record.surprisal ?? null;
+  const surprisal = record.surprisal ?? {};
+  const most = Math.max(0, ...Object.values(surprisal));
   const isRtl = words.filter((word) => RIGHT_TO_LEFT.test(word.text)).length * 2 > words.length;
   const rows = [[]];
   let used = 0;
@@ -130,17 +131,15 @@ export function line(record, panel, tree, width, options = {}) {
       ${above[at].map((piece) => treeArc(piece, base - SIZE - 2))}
       ${below[at].map((piece) => attentionArc(piece, base + 6, 110 / Math.max(110, LEVEL * Math.max(1, ...below[at].map((other) => other.level)))))}
       ${repeat(row, ({ word }) => word.position, ({ word, x, wide }) => svg`<g class="word" tabindex="0" data-position=${word.position}>
-        <title>${wordTitle(word, shade)}</title>
+        <title>${word.index in surprisal ? `${word.text}: surprisal ${surprisal[word.index].toFixed(2)} nats` : word.text}</title>
         ${word.is_matched ? svg`<rect class="matched" x=${x - 2} y=${base - SIZE + 1} width=${wide + 4} height=${SIZE + 5} rx="2"></rect>` : null}
-        ${shade && word.index !== null && shade[word.index] !== undefined ? svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1} width=${wide + 4} height=${SIZE + 5} rx="2" fill-opacity=${(shade[word.index].share * 0.7).toFixed(2)}></rect>` : null}
+        ${word.index in surprisal ? svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1} width=${wide + 4} height=${SIZE + 5} rx="2" fill-opacity=${(0.7 * surprisal[word.index] / (most || 1)).toFixed(2)}></rect>` : null}
         <text class=${word.is_special ? "faint" : null} x=${RIGHT_TO_LEFT.test(word.text) ? x + wide : x} y=${base} direction=${RIGHT_TO_LEFT.test(word.text) ? "rtl" : null}>${word.text}</text></g>`)}
     </g>`;
   });
   return svg`<svg class="line-drawing" width=${width} height=${Math.ceil(y)} viewBox=${`0 0 ${width} ${Math.ceil(y)}`} role="group" aria-label=${`What ${panel.name} attends to`}
       @pointerover=${(event) => point(event)} @pointerout=${(event) => release(event)} @focusin=${(event) => point(event)} @focusout=${(event) => release(event)}>${drawnRows}</svg>`;
 }
-
-const wordTitle = (word, shade) => (shade?.[word.index] ? `${word.text}: surprisal ${shade[word.index].value.toFixed(2)} bits` : word.text);
 
 // The part of an arc that is in a row of words; an arc between two rows goes on at their edges.
 function pieceIn(arc, places, row, width, isRtl) {

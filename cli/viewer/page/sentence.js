@@ -90,7 +90,8 @@ function drawings(record, layout, hidesSpecial) {
   const trees = layout === "columns" ? record.trees.filter((tree) => tree.isWanted) : record.trees.filter((tree) => !tree.isGold);
   const treeFigures = trees.map((tree) => html`<figure><figcaption>${tree.title}</figcaption>${treeDrawing(tree, width)}</figure>`);
   const hint = layout === "columns" ? "Hover or tap a word to see its attention; click to pin." : "Above: the gold tree. Below: the head's weights; point at a word to see only its own.";
-  return html`<p id=${layout === "columns" ? "looks" : null} class="looks" aria-live="polite">${hint}</p>
+  const shades = layout === "line" && Object.keys(record.surprisal ?? {}).length ? " The shade of a word is its surprisal." : "";
+  return html`<p id=${layout === "columns" ? "looks" : null} class="looks" aria-live="polite">${hint}${shades}</p>
     ${record.facts.map((note) => html`<p class="hint">${note}</p>`)}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
       ${layout === "columns" ? treeFigures : null}
