@@ -164,6 +164,17 @@ def examples(context: RequestContext) -> list[dict[str, Any]]:
     )
 
 
+def dependents(context: RequestContext) -> list[dict[str, Any]]:
+    """How often a head is right, by what the dependent is."""
+    run = _run(context, context.parts["run"])
+    head = layer_and_head(context.parts["head"])
+    relation, direction = _relation_and_direction(context, run)
+    return context.handle.compute_once(
+        ("dependents", run.name, head, relation, direction),
+        lambda: records.dependents_record(context.bank, run, head, relation, direction),
+    )
+
+
 _BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
 
 

@@ -67,8 +67,8 @@ _CLOSED = re.compile(
 )
 # Statements that the page runs.
 _STATEMENTS = (
-    "examples/head_examples", "examples/example_page", "patterns/surface_tokens", "sentences/maps",
-    "sentences/peaks", "sentences/saved_pairs",
+    "examples/head_examples", "examples/example_page", "examples/by_dependent",
+    "patterns/surface_tokens", "sentences/maps", "sentences/peaks", "sentences/saved_pairs",
 )  # fmt: skip
 # The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096

@@ -326,6 +326,17 @@ def examples_record(
         ).to_dicts()  # fmt: skip
 
 
+def dependents_record(
+    bank: Bank, run: Run, head: tuple[int, int], relation: str, direction: str
+) -> list[dict[str, Any]]:
+    """How often a head is right, by what the dependent is: examples/by_dependent."""
+    with bank.backend.answering():
+        return bank.backend.internal(
+            "examples/by_dependent", run=run.name, relation=relation, layer=head[0], head=head[1],
+            direction=direction,
+        ).to_dicts()  # fmt: skip
+
+
 def sentence_record(
     bank: Bank, run: Run, sentence: int, heads: Iterable[tuple[int, int]]
 ) -> dict[str, Any]:

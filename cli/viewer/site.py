@@ -159,6 +159,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/map.json": endpoints.heads_map,
     "/examples/{run}/{head}.json": endpoints.examples,
     "/examples/{run}/{head}/page.json": endpoints.example_page,
+    "/examples/{run}/{head}/dependents.json": endpoints.dependents,
     "/sentences/{run}/{sentence}.json": endpoints.sentence,
     "/scores/{run}.json": endpoints.scores,
     "/hits.json": endpoints.hits,

@@ -58,6 +58,8 @@ export class App {
     } else {
       this.atlas = null;
       this.main.setAttribute("aria-busy", "true");
+      const title = VIEWS.find(([pattern]) => pattern.test(path))?.[2] ?? "";
+      if (!this.main.children.length) render(html`<h1>${title}</h1><p class="hint">Loading…</p>`, this.main);
       await this.#showView(path, given, turn);
     }
     if (turn !== this.turn) return; // somebody went on meanwhile
@@ -90,12 +92,14 @@ export class App {
       view = { title: title ?? "Page not found", content: fault(shown) };
     }
     if (turn !== this.turn) return;
+    const resume = focusIn(this.main);
     this.main.replaceChildren();
     render(html`<h1>${view.heading ?? view.title}</h1>
       ${context.notes.map((note) => html`<p class="note">${note}</p>`)}
       ${view.content}
       ${tools(context, view)}`, this.main);
     view.after?.(this.main);
+    resume();
     document.dispatchEvent(new Event("attnbank:filled"));
     this.#name(view.title, path, given.run);
   }
@@ -133,6 +137,19 @@ export class App {
     if (values.statement) this.statements.add(bare(values.statement));
     this.places.go(this.places.link(this.path, values));
   }
+}
+
+// What brings the focus back to a field that is shown again, with what has been typed since.
+function focusIn(main) {
+  const field = document.activeElement;
+  if (!main.contains(field) || !field.name) return () => {};
+  return () => {
+    const again = main.querySelector(`[name="${CSS.escape(field.name)}"]`);
+    again?.focus({ preventScroll: true });
+    if (!again || field.selectionStart === undefined || field.selectionStart === null) return;
+    again.value = field.value;
+    again.setSelectionRange(field.selectionStart, field.selectionEnd);
+  };
 }
 
 // Show the pages of a bank, or why they cannot be shown.

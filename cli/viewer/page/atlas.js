@@ -7,6 +7,7 @@ import { html, render, repeat, svg } from "./dom.js";
 import { Fault } from "./fault.js";
 import { fault as faultOf, showSentences } from "./forms.js";
 import { cellText, cellTitle, scale } from "./grids.js";
+import { dependentBars, errorBars } from "./bars.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
 import { drawProfile, headline, profileOf } from "./profile.js";
 import { tools } from "./tools.js";
@@ -159,14 +160,16 @@ export class Atlas {
     this.update();
     if (!this.connector.isLive) return;
     const scores = scoresOf(this.connector, this.data, run, relation);
-    const rows = await this.connector.examples(run.id, head, { relation, direction, most: EXAMPLES });
+    const [rows, dependents] = await Promise.all([
+      this.connector.examples(run.id, head, { relation, direction, most: EXAMPLES }), this.connector.dependents(run.id, head, { relation, direction }),
+    ]);
     if (!isCurrent()) return;
     const chosen = rows.filter((row) => row.breakdown === "right" || row.breakdown === "wrong");
     const records = await Promise.all(chosen.map((row) => this.connector.sentence(run.id, row.sentence, head)));
     if (!isCurrent()) return;
     this.examples = {
       errors: rows.filter((row) => row.breakdown !== "right" && row.breakdown !== "wrong"),
-      total: rows[0] ?? null,
+      total: rows[0] ?? null, dependents,
       lines: chosen.map((row, at) => ({ ...row, record: records[at], judged: judge(records[at], { ...row, direction }) })),
     };
     this.update();
@@ -489,18 +492,9 @@ export class Atlas {
       ${KEY}
       ${right ? list("right", "Found", right) : null}
       ${total.errors ? list("wrong", "Missed", total.errors) : null}
-      ${total.errors ? html`<h3>What it finds instead</h3>${errorBars(examples.errors)}` : null}`;
+      ${dependentBars(examples.dependents)}
+      ${errorBars(examples.errors)}`;
   }
-}
-
-// The commonest wrong words of each kind, as bars.
-function errorBars(errors) {
-  const kinds = [["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"]];
-  return html`<div class="bars">${kinds.map(([kind, title]) => {
-    const rows = errors.filter((row) => row.breakdown === kind).slice(0, 4);
-    return html`<figure><figcaption>${title}</figcaption>${rows.map((row) => html`<div class="bar"><span>${row.value}</span>
-      ${svg`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width=${100 * row.share} height="10"></rect></svg>`}<span class="number">${row.n}</span></div>`)}</figure>`;
-  })}</div>`;
 }
 
 // Everything that profiles of the heads of a run are made of.

@@ -1,6 +1,6 @@
 // Two runs: their grids on one scale, the difference, each head of one against the other's, and the
 // best heads of both on the words that they share.
-import { rowsCommand, pictureOf } from "./commands.js";
+import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { heightOf, rowsOf } from "./cells.js";
 import { html, svg } from "./dom.js";
 import { Fault } from "./fault.js";
@@ -11,6 +11,10 @@ import { table } from "./tables.js";
 
 export async function compareView(context) {
   const { bank } = context;
+  if (bank.runs.length < 2) {
+    return { content: html`<p>The bank has one run, and nothing to compare it with.</p>
+      <p>For the same model with random weights: <code>${command(context, `ingest CORPUS -m ${shell(bank.models[0]?.name ?? "MODEL")} --random-weights 1`)}</code></p>` };
+  }
   const measures = [...bank.measures].filter(([key]) => !key.startsWith("probe"));
   const state = {
     by: context.choice("by", measures.map(([key]) => key)), relation: context.text("relation", "all"),

@@ -2,7 +2,7 @@
 import { columnsAsText, frameOf, heightOf, rowsOf } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
-import { html } from "./dom.js";
+import { html, render } from "./dom.js";
 import { Fault } from "./fault.js";
 import { choice, fault, runBox, runLine, tick } from "./forms.js";
 import { hitOf } from "./head.js";
@@ -41,7 +41,8 @@ export async function findView(context) {
   return {
     ...view,
     content: html`<form class="search">
-        <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false" placeholder=${REQUEST} .value=${request}></textarea></label>
+        <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false" placeholder=${REQUEST} .value=${given.pattern ?? ""} @input=${(event) => typing(context, event.target)}></textarea></label>
+        <p class="completions" aria-live="polite"></p>
         <label>Count by <input name="by" value=${by} placeholder="V.lemma, O.upos" spellcheck="false"></label>
         ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora.map((name) => [name, name])], given.corpus ?? "") : null}
         ${runBox(context, context.run)}
@@ -56,6 +57,41 @@ export async function findView(context) {
       ${runLine(answer?.run)}
       ${answer?.content}`,
   };
+}
+
+const PAUSE = 700; // milliseconds after which a request is answered without being sent off
+let pending = null;
+
+// Offer what may follow, and answer the request after a pause.
+function typing(context, textarea) {
+  clearTimeout(pending);
+  render(completions(context.bank, textarea), textarea.form.querySelector(".completions"));
+  if (!context.connector.isServer) return; // elsewhere the compiler is 11 MB
+  pending = setTimeout(() => {
+    const values = Object.fromEntries(new FormData(textarea.form));
+    if (textarea.isConnected && isWhole(values.pattern)) context.app.places.replace(context.link("/sentences", values));
+  }, PAUSE);
+}
+
+// Whether each bracket is closed: an unfinished request is not a wrong one.
+const isWhole = (request) => /^\s*(pattern|global)\b/.test(request) && ["{}", "[]"].every(([open, close]) => request.split(open).length === request.split(close).length);
+
+const FEATURES = ["upos", "lemma", "form", "xpos", "feats"];
+const UPOS = ["ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"];
+
+// The names that the word before the cursor may become: relations in -[ ]->, features in [ ].
+function completions(bank, textarea) {
+  const before = textarea.value.slice(0, textarea.selectionStart);
+  const [, opening, list, begun] = /(-\[|\[|upos\s*=\s*)([^\]]*?[|,^]\s*)?([\w:]*)$/.exec(before) ?? [];
+  if (opening === undefined || (list ?? "").includes("]")) return null;
+  const names = opening === "-[" ? bank.relations.filter((name) => name !== "all") : opening === "[" ? FEATURES : UPOS;
+  const fitting = names.filter((name) => name.startsWith(begun) && name !== begun).slice(0, 12);
+  const complete = (name) => {
+    textarea.setRangeText(name, before.length - begun.length, before.length, "end");
+    textarea.focus();
+    textarea.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  return fitting.map((name) => html`<button type="button" class="plain" @click=${() => complete(name)}>${name}</button> `);
 }
 
 async function hits(context, options, limit) {
@@ -81,6 +117,7 @@ async function hits(context, options, limit) {
   return {
     run: found.run, frame, isOfHeads: found.isOfHeads,
     content: html`<p>${count}</p>
+      ${toHeads(context, options, found.nodes)}
       ${found.isOfHeads ? html`<p>Only sentences that this run has read are listed, with the weights of the heads.</p>` : null}
       ${unreadHere ? html`<p>${`${unreadHere} of the ${rows.length} hits shown are in sentences that the run ${found.shown} has not read: there is no attention to show in them.`}</p>` : null}
       ${rows.length ? html`<div class="wide" tabindex="0" role="region" aria-label="Hits"><table class="concordance"><caption>Hits</caption>
@@ -90,6 +127,14 @@ async function hits(context, options, limit) {
           ${cells.map((column) => html`<td class=${number(column)}><bdi>${column.cells[at]}</bdi></td>`)}</tr>`)}</tbody></table></div>
         ${pages(paging, "Hits", "the hits")}` : null}`,
   };
+}
+
+// From the pairs of a request to the heads that find them, in the atlas.
+function toHeads(context, { request }, nodes) {
+  if (!context.connector.isServer || nodes.length < 2) return null;
+  const link = (dependent, governor) => html`<a href=${context.link("/", { by: "request", request, dependent, governor, run: context.run })}>from ${dependent} to ${governor}</a>`;
+  const [first, second] = nodes;
+  return html`<p class="hint">Which heads find these pairs of words? ${link(second, first)} · ${link(first, second)}</p>`;
 }
 
 const plural = (count) => (count === 1 ? "hit" : "hits");

@@ -1,6 +1,7 @@
 // One head: its relations, its patterns, the heads that are most like it, what ablating it did, and
 // the sentences where it is right and wrong.
 import { arcLine, judge, KEY } from "./arcs.js";
+import { dependentBars } from "./bars.js";
 import { filtered, fixed, frameOf, heightOf, rowsOf } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
@@ -142,11 +143,13 @@ async function ablationsOf(context, name) {
 // Sentences where a head is right and wrong, as lines of words, and its errors by what it finds.
 async function examplesOf(context, run, head, relation, direction) {
   if (!context.connector.isLive) return { needsBank: true };
-  const rows = await context.connector.examples(run.id, head, { relation, direction, most: EXAMPLES });
+  const [rows, dependents] = await Promise.all([
+    context.connector.examples(run.id, head, { relation, direction, most: EXAMPLES }), context.connector.dependents(run.id, head, { relation, direction }),
+  ]);
   const isExample = (row) => row.breakdown === "right" || row.breakdown === "wrong";
   const examples = rows.filter(isExample);
   const lines = await judgedLines(context, run, head, examples.map((row) => ({ ...row, direction })));
-  return { total: rows[0] ?? null, errors: rows.filter((row) => !isExample(row)), lines };
+  return { total: rows[0] ?? null, dependents, errors: rows.filter((row) => !isExample(row)), lines };
 }
 
 // Examples with the records of their sentences, and what the head does in each.
@@ -155,7 +158,7 @@ export async function judgedLines(context, run, head, rows) {
   return rows.map((row, at) => ({ ...row, record: records[at], judged: judge(records[at], row) }));
 }
 
-function examplesSection(context, run, name, relation, direction, { needsBank, total, errors, lines }) {
+function examplesSection(context, run, name, relation, direction, { needsBank, total, dependents, errors, lines }) {
   if (needsBank) return html`<section><h2>Examples</h2>${showSentences(() => context.app.loadBank())}</section>`;
   const toExamples = (breakdown, value) => context.link(`/head/${name}/examples`, { relation, direction, breakdown, value, run: run.name });
   const right = total ? total.dependents - total.errors : 0;
@@ -174,7 +177,7 @@ function examplesSection(context, run, name, relation, direction, { needsBank, t
   const kinds = { n: "integer", share: "float", errors: "integer", dependents: "integer" };
   const frame = frameOf(shown, ["breakdown", "value", "n", "share", "errors", "dependents"].map((column) => [column, kinds[column] ?? "text"]));
   return html`<section><h2>Examples: <bdi>${relation}</bdi>, ${direction.replaceAll("_", " ")}</h2>${KEY}${list("right", "Right")}${list("wrong", "Wrong")}</section>
-    <section><h2>Errors</h2>${table(context, frame, "The most common wrong predictions of each kind", { links: { n: (row) => toExamples(row.breakdown, row.value) } })}</section>`;
+    <section><h2>Errors</h2>${dependentBars(dependents)}${table(context, frame, "The most common wrong predictions of each kind", { links: { n: (row) => toExamples(row.breakdown, row.value) } })}</section>`;
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.

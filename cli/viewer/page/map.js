@@ -17,7 +17,10 @@ export async function mapView(context) {
     map = await context.connector.map(context.run);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { content: html`${form}${fault(error)}${context.run ? html`<p><a href=${context.link("/map")}>The map of the default run</a></p>` : null}` };
+    // What has not been computed is no error; the explorer does not write to the bank.
+    const said = error.remedy.startsWith("Type: ") ? html`<p>${error.fact} ${error.remedy}</p>
+      <p class="hint">It takes seconds to a minute, and is stored in the bank, which the explorer only reads: stop it first.</p>` : fault(error);
+    return { content: html`${form}${said}${context.run ? html`<p><a href=${context.link("/map")}>The map of the default run</a></p>` : null}` };
   }
   const given = { run: frame.run };
   const to = (name) => context.link(`/head/${name}`, { run: context.run });

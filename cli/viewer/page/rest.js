@@ -113,6 +113,11 @@ export class Rest {
     return this.#get(`/examples/${run}/${head}.json`, parameters);
   }
 
+  // How often a head is right, by what the dependent is.
+  dependents(run, head, parameters) {
+    return this.#get(`/examples/${run}/${head}/dependents.json`, parameters);
+  }
+
   // A page of all examples of one kind.
   examplePage(run, head, parameters) {
     return this.#get(`/examples/${run}/${head}/page.json`, parameters);
@@ -200,6 +205,12 @@ export const places = {
 
   push(address) {
     history.pushState(null, "", address);
+  },
+
+  // Show what is typed, in place of what was typed before.
+  replace(address) {
+    history.replaceState(null, "", address);
+    told();
   },
 
   // Call a function at each new address. Links to views do not load the page anew.

@@ -58,13 +58,19 @@ export function pages({ first, last, total, more, previous, next }, what, label)
     ${next ? html`<a href=${next} rel="next">next →</a>` : null}</nav>`;
 }
 
-// All analyses, by section.
+// All analyses, by section; those that no run of the bank can answer are folded.
 export function tablesView(context) {
-  const sections = Map.groupBy(Object.values(context.bank.analyses), (analysis) => analysis.section);
+  const { analyses, defaults } = context.bank;
+  const isAnswered = (analysis) => !analysis.run || defaults[analysis.name] !== null;
+  const all = Object.values(analyses);
+  const missing = all.filter((analysis) => !isAnswered(analysis));
+  const list = (some) => html`<dl class="titles">${some.map(({ name, title, run }) => html`
+    <dt><a href=${context.link(`/tables/${name}`, { run: run ? context.run : null })}>${title}</a> <code>${name}</code></dt>`)}</dl>`;
+  const sections = Map.groupBy(all.filter(isAnswered), (analysis) => analysis.section);
   return {
     title: "Tables and figures",
-    content: [...sections].map(([section, analyses]) => html`<section><h2>${section}</h2><dl>${analyses.map((analysis) => html`
-      <dt><a href=${context.link(`/tables/${analysis.name}`, { run: analysis.run ? context.run : null })}>${analysis.name}</a></dt><dd>${analysis.title}</dd>`)}</dl></section>`),
+    content: html`<div class="columns">${[...sections].map(([section, some]) => html`<section><h2>${section}</h2>${list(some)}</section>`)}</div>
+      ${missing.length ? html`<details class="parameters"><summary>${missing.length} that this bank cannot answer yet; the page of each says what it needs</summary>${list(missing)}</details>` : null}`,
   };
 }
 

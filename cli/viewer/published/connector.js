@@ -154,6 +154,10 @@ export class Published {
     return this.database.rows(this.manifest.statements["examples/head_examples"], this.#ofHead(run, head, { relation, direction, most }));
   }
 
+  dependents(run, head, { relation, direction }) {
+    return this.database.rows(this.manifest.statements["examples/by_dependent"], this.#ofHead(run, head, { relation, direction }));
+  }
+
   async examplePage(run, head, { relation, direction, breakdown, value, most, page }) {
     this.#checkRelation(relation);
     const values = this.#ofHead(run, head, { relation, direction, breakdown, value, most, skipped: (page - 1) * most });
