@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_PICTURE = re.compile(r'\b(src|srcset)="([^":]+)"')
 
 
 def with_absolute_links(text: str, address: str, tag: str) -> str:
@@ -24,7 +25,8 @@ def with_absolute_links(text: str, address: str, tag: str) -> str:
             return link[0]
         return f"{picture}[{words}]({address}/{'raw' if picture else 'blob'}/{tag}/{target})"
 
-    return _LINK.sub(absolute, text)
+    pictures = _PICTURE.sub(rf'\1="{address}/raw/{tag}/\2"', text)
+    return _LINK.sub(absolute, pictures)
 
 
 def with_urls(text: str, address: str, tag: str) -> str:

@@ -38,6 +38,9 @@ def on_config(config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let links to what the generated pages are made from lead to those pages."""
     folder = posixpath.dirname(f"docs/{page.file.src_uri}")
+    markdown = re.sub(
+        r"^\[[^\]]*\]\(\.\./README\.md#install\)$", lambda _: _install(), markdown, flags=re.M
+    )
 
     def relinked(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(folder, link[1]))
@@ -54,6 +57,12 @@ def on_post_build(config: Any) -> None:
     folder = Path(config["site_dir"], "search")
     index = (folder / "search_index.json").read_text(encoding="utf-8")
     (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
+
+
+def _install() -> str:
+    """What the README says under Install."""
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+    return readme.split("\n## Install\n")[1].split("\n## ")[0].strip()
 
 
 def _sections() -> list[dict[str, list[dict[str, str]]]]:

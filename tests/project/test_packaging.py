@@ -164,9 +164,12 @@ def test_a_release_has_absolute_links_and_addresses(tmp_path: Path) -> None:
     program = [str(ROOT / ".github" / "prepare_release.py"), address, "v9"]
     done = _run(sys.executable, *program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    links = re.findall(r"\]\(([^)\s]+)\)", (tmp_path / "README.md").read_text("utf-8"))
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", readme)
     assert links and all(link.startswith(("https://", "#")) for link in links)
-    assert any(link.startswith(f"{address}/raw/v9/docs/pictures/") for link in links)
+    pictures = re.findall(r' src(?:set)?="([^"]+)"', readme)
+    assert len(pictures) == 2
+    assert all(link.startswith(f"{address}/raw/v9/docs/pictures/hero.") for link in pictures)
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["urls"]["Changelog"] == f"{address}/blob/v9/CHANGELOG.md"
     assert project["authors"] and project["name"] == "attnbank"

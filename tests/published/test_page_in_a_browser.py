@@ -54,7 +54,7 @@ def _views(runs: list[str]) -> list[tuple[str, dict[str, object]]]:
     return [
         ("/", {}),
         ("/", {"by": "entropy", "run": runs[0]}),
-        ("/", {"by": "gain"}),
+        ("/", {"by": "gain", "min_count": 2}),
         ("/map", {}),
         ("/head/1-1", {}),
         ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}),

@@ -64,8 +64,8 @@ export function tablesView(context) {
   const isAnswered = (analysis) => !analysis.run || defaults[analysis.name] !== null;
   const all = Object.values(analyses);
   const missing = all.filter((analysis) => !isAnswered(analysis));
-  const list = (some) => html`<dl class="titles">${some.map(({ name, title, run }) => html`
-    <dt><a href=${context.link(`/tables/${name}`, { run: run ? context.run : null })}>${title}</a> <code>${name}</code></dt>`)}</dl>`;
+  const list = (some) => html`<ul class="titles">${some.map(({ name, title, run }) => html`
+    <li><a href=${context.link(`/tables/${name}`, { run: run ? context.run : null })}>${title}</a> <code>${name}</code></li>`)}</ul>`;
   const sections = Map.groupBy(all.filter(isAnswered), (analysis) => analysis.section);
   return {
     title: "Tables and figures",
