@@ -48,8 +48,8 @@ def bank(context: RequestContext) -> dict[str, Any]:
 
     def make() -> dict[str, Any]:
         runs = [_run(context, str(number)) for number in context.bank.runs()["id"]]
-        record = records.bank_record(context.bank, context.cache.path.name, runs)
-        return record | {"address": str(context.cache.path)}
+        path = context.cache.path
+        return records.bank_record(context.bank, path.name, runs, str(path))
 
     return context.handle.compute_once("bank record", make)
 

@@ -68,8 +68,9 @@ _POSITION = (
 )  # fmt: skip
 
 
-def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
-    """What pages know of a bank before anything is asked of it."""
+def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dict[str, Any]:
+    """What pages know of a bank before anything is asked of it; `address` is how it is called."""
+    defaults, unanswered = _default_runs(bank, address)
     info = bank.info()
     rows = {row["id"]: row for row in info.runs.to_dicts()}
     with bank.backend.answering():
@@ -100,7 +101,9 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
             "name", "language", "licence", "citation", "sentences", "words", "annotation"
         ).to_dicts(),
         "models": info.models.select("name", "layers", "heads").to_dicts(),
-        "defaults": _default_runs(bank),
+        "defaults": defaults,
+        "unanswered": unanswered,
+        "address": address,
         "shown": shown,
         "directions": DIRECTIONS,
         "usual": {
@@ -147,23 +150,21 @@ def _run_record(
     }  # fmt: skip
 
 
-def _default_runs(bank: Bank) -> dict[str, int | None]:
-    """The default run of each analysis; None if there is none."""
+def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict[str, Any]]:
+    """The default run of each analysis, None without one; and why some have none."""
     runs: dict[str, int | None] = {}
-    # Most analyses that no run can answer lack the same: they are not asked one by one.
-    unanswered = set()
-    for name, analysis in analyses().items():
+    unanswered = {}
+    for name in analyses():
         runs[name] = None
-        is_simple = analysis.run is not None and analysis.run.weights in (None, "true", "largest")
-        if is_simple and analysis.run in unanswered:
-            continue
         try:
             run = bank.run_of(name)
-        except AttnbankError:
-            unanswered.add(analysis.run)
+        except AttnbankError as error:
+            fact, remedy = (text.replace(str(bank.path), address)
+                            for text in (error.fact, error.remedy))  # fmt: skip
+            unanswered[name] = {"fact": fact, "remedy": remedy}
         else:
             runs[name] = None if run is None else run.id
-    return runs
+    return runs, unanswered
 
 
 def _default_run_of_requests(bank: Bank, about: str) -> int | None:

@@ -53,7 +53,8 @@ def test_a_run_knows_its_control(tmp_path: Path) -> None:
             run_choice.chosen_run(bank.connection, RunChoice(), name)
             for name in bank.runs()["name"]
         ]
-        controls = {run["id"]: run["control"] for run in bank_record(bank, "bank", chosen)["runs"]}
+        record = bank_record(bank, "bank", chosen, "bank.duckdb")
+        controls = {run["id"]: run["control"] for run in record["runs"]}
     assert controls == {1: 3, 2: 3, 3: 2}
 
 

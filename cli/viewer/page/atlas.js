@@ -124,7 +124,9 @@ export class Atlas {
       Object.assign(this, { state, fault: error, grid: null, examples: null });
       this.update();
     }
-    if (isCurrent()) this.container.dataset.settled = "";
+    if (!isCurrent()) return;
+    this.container.dataset.settled = "";
+    this.app.main.dataset.address = this.places.address();
   }
 
   // The small grids, one after the other as their answers come.

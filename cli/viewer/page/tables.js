@@ -60,9 +60,9 @@ export function pages({ first, last, total, more, previous, next }, what, label)
 
 // All analyses, by section; those that no run of the bank can answer are folded.
 export function tablesView(context) {
-  const { analyses, defaults } = context.bank;
-  const isAnswered = (analysis) => !analysis.run || defaults[analysis.name] !== null;
+  const { analyses, unanswered } = context.bank;
   const all = Object.values(analyses);
+  const isAnswered = ({ name }) => !Object.hasOwn(unanswered, name);
   const missing = all.filter((analysis) => !isAnswered(analysis));
   const list = (some) => html`<ul class="titles">${some.map(({ name, title, run }) => html`
     <li><a href=${context.link(`/tables/${name}`, { run: run ? context.run : null })}>${title}</a> <code>${name}</code></li>`)}</ul>`;
@@ -70,7 +70,8 @@ export function tablesView(context) {
   return {
     title: "Tables and figures",
     content: html`<div class="columns">${[...sections].map(([section, some]) => html`<section><h2>${section}</h2>${list(some)}</section>`)}</div>
-      ${missing.length ? html`<details class="parameters"><summary>${missing.length} that this bank cannot answer yet; the page of each says what it needs</summary>${list(missing)}</details>` : null}`,
+      ${missing.length ? html`<details class="parameters"><summary>${missing.length} that this bank cannot answer yet, and why</summary>
+        <dl>${missing.map(({ name, title }) => html`<dt><a href=${context.link(`/tables/${name}`)}>${title}</a></dt><dd>${unanswered[name].fact} ${unanswered[name].remedy}</dd>`)}</dl></details>` : null}`,
   };
 }
 

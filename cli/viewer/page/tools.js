@@ -51,16 +51,17 @@ function saveSvg(title) {
   else saveText(fileText(picture), nameOf(title, "svg"), "image/svg+xml");
 }
 
-// A drawing as a file, with the colours of the style sheet, which a file does not have.
+const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-family", "font-weight", "paint-order"];
+
+// A drawing as a file, with what the style sheet says, which a file does not have.
 function fileText(drawing) {
   const svg = drawing.cloneNode(true);
   svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const copies = [svg, ...svg.querySelectorAll("*")];
   [drawing, ...drawing.querySelectorAll("*")].forEach((element, at) => {
     const style = getComputedStyle(element);
-    for (const name of ["fill", "stroke"]) {
-      if (!element.hasAttribute(name) || element.hasAttribute("class")) copies[at].setAttribute(name, style[name]);
-    }
+    for (const name of STYLES) copies[at].setAttribute(name, style.getPropertyValue(name));
+    if (style.visibility === "hidden") copies[at].remove();
   });
   return new XMLSerializer().serializeToString(svg);
 }

@@ -63,10 +63,10 @@ export class Published {
     const analysis = this.listed.analyses[name];
     const takesRun = analysis.parameters.some((parameter) => parameter.name === "run");
     if (Object.keys(parameters).every((key) => key === "run")) {
-      // Where no run can answer, the file of any says why.
-      const usual = this.manifest.defaults[name] ?? this.manifest.shown ?? this.manifest.runs[0]?.id;
-      const run = takesRun ? (parameters.run ? this.#runOf(parameters.run).id : usual) : "any";
-      const answer = run === undefined ? null : await this.file(`answers/${run}/${name}.json`);
+      const run = takesRun ? (parameters.run ? this.#runOf(parameters.run).id : this.manifest.defaults[name]) : "any";
+      const { fact, remedy } = this.manifest.unanswered[name] ?? {};
+      if (run === null && fact) throw new Fault(fact, remedy);
+      const answer = run === null ? null : await this.file(`answers/${run}/${name}.json`);
       if (answer?.error) throw new Fault(answer.error.fact, answer.error.remedy);
       if (answer) return { ...answer, run: runIn(answer), file: run };
     }
