@@ -20,6 +20,7 @@ export class Compiler {
   async #compile(request) {
     this.python ??= this.#load().catch((error) => {
       this.python = null;
+      this.tell("");
       throw error instanceof Fault ? error : new Fault(`The compiler of requests cannot be loaded: ${error.message}`, "Reload the page, or choose a request from the list.");
     });
     const compile = await this.python;

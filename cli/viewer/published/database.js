@@ -25,6 +25,7 @@ export class Database {
   open() {
     this.opened ??= this.#open().catch((error) => {
       this.opened = null;
+      this.tell("");
       throw error;
     });
     return this.opened;
