@@ -53,7 +53,7 @@ def export(
 
 def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
     """The folder to export into; CallError as `export`, and if the bank itself is in it."""
-    target = check_folder(folder, last=LOAD, owns=_owns, force=force)
+    target = check_folder(folder, last=LOAD, force=force)
     if address_of(bank) is None and bank.resolve().is_relative_to(target):
         raise CallError(f"The bank {bank} is in the folder {folder}.", "Name another folder.")
     return target

@@ -232,13 +232,13 @@ def files_of_bank(path: Path) -> tuple[Path, ...]:
     return (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint"))
 
 
-def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Path:
+def check_folder(path: str | Path, *, last: str, force: bool) -> Path:
     """The folder that is to be written, with links followed and `~` expanded.
 
-    `last` is a file that every complete folder of the kind has; `owns` says which of its files the
-    command wrote. Nothing is written, but what a killed process left half done is put right. Raises
-    CallError if what is there is not a folder, is not empty (unless `force`), or cannot be replaced
-    since it is a mounted disk, or is or contains the current folder.
+    `last` is a file that every complete folder of the kind has. Nothing is written, but what a
+    killed process left half done is put right. Raises CallError if what is there is not a folder,
+    is not empty (unless `force`), or cannot be replaced since it is a mounted disk, or is or
+    contains the current folder.
     """
     place = expanded(path)
     if place.is_symlink() and not place.exists():

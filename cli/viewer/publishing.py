@@ -138,10 +138,9 @@ def publish(
     home = check_folder(
         target / publication.name,
         last=MANIFEST,
-        owns=_owns,
         force=force or not (target / publication.name).exists(),
     )
-    programs = check_folder(target / PROGRAMS, last=bundle.LIST, owns=_owns, force=True)
+    programs = check_folder(target / PROGRAMS, last=bundle.LIST, force=True)
     check_fits([(Path(name), name in _FOLDERS) for name in _OF_A_BANK], home, _owns)
     check_fits(program_paths(), programs, _owns)
     notes: list[str] = []

@@ -206,7 +206,7 @@ def _group_by_window(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft
 def _report_every_thousand(
     items: Iterator[Draft | Skip], on_inputs: Callable[[int], None]
 ) -> Iterator[Draft | Skip]:
-    """Yield the drafts, and call `on_inputs` with their number after every thousand."""
+    """Yield drafts and skips, and call `on_inputs` with their number after every thousand."""
     for number, item in enumerate(items, start=1):
         if number % 1000 == 0:
             on_inputs(number)

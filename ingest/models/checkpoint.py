@@ -91,7 +91,7 @@ def _random_model(
 
 
 def digest_weights(module: Any) -> str:
-    """Return the SHA-256 of name, type, shape and bytes of the weights that attention depends on.
+    """Return the SHA-256 of name, type, shape and bytes of the weights of a base model.
 
     The pooler is excluded: whether there is one depends on the class that loaded the checkpoint.
     """

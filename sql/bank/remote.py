@@ -40,7 +40,7 @@ _Result = TypeVar("_Result")
 
 
 class RefusedError(BankError):
-    """What may be otherwise a moment later."""
+    """A failure that may pass: it is worth another try."""
 
 
 class BrokenOffError(RefusedError):
@@ -201,8 +201,8 @@ class Response:
     """The answer of a host: what its headers say of a file, and its body.
 
     `first` and `last` are the places of its bytes in the file, if it is a part; `size` is that of
-    the whole file, None where the host does not say it. `version` is another one for another file;
-    it is empty where the host says nothing. Raises BankError for headers that cannot be.
+    the whole file, None where the host does not say it. `version` changes when the file does; it
+    is empty where the host says nothing. Raises BankError for headers that contradict each other.
     """
 
     def __init__(self, raw: http.client.HTTPResponse, printable: str) -> None:

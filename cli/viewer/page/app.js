@@ -1,11 +1,12 @@
-// The pages of a bank: the address says which view is shown, and a connector reads its records.
+// The pages of a bank: an address names a view, whose records a connector reads (rest.js from the
+// server; a published page from its files and DuckDB).
 import { Atlas } from "./atlas.js";
 import { compareView } from "./compare.js";
 import { Context } from "./context.js";
 import { html, render } from "./dom.js";
 import { Fault } from "./fault.js";
 import { findView } from "./find.js";
-import { fault } from "./forms.js";
+import { faultBox } from "./forms.js";
 import { examplesView, headView } from "./head.js";
 import { mapView } from "./map.js";
 import { modelView, sentenceView, typedView } from "./sentence.js";
@@ -89,7 +90,7 @@ export class App {
     } catch (error) {
       if (!(error instanceof Fault)) console.error(error);
       const shown = error instanceof Fault ? error : new Fault(`unexpected ${error.name}: ${error.message}`);
-      view = { title: title ?? "Page not found", content: fault(shown) };
+      view = { title: title ?? "Page not found", content: faultBox(shown) };
     }
     if (turn !== this.turn) return;
     const resume = focusIn(this.main);
@@ -161,7 +162,7 @@ export async function open(connector, places) {
   } catch (error) {
     if (!(error instanceof Fault)) console.error(error);
     const shown = error instanceof Fault ? error : new Fault(`This page cannot be shown: ${error.message}`);
-    render(html`<h1>${app.name}</h1>${fault(shown)}`, main);
+    render(html`<h1>${app.name}</h1>${faultBox(shown)}`, main);
     main.removeAttribute("aria-busy");
   }
   return app;

@@ -5,7 +5,7 @@ import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
 import { Fault } from "./fault.js";
-import { fault as faultOf, showSentences } from "./forms.js";
+import { faultBox, showSentences } from "./forms.js";
 import { cellText, cellTitle, scale } from "./grids.js";
 import { dependentBars, errorBars } from "./bars.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
@@ -55,7 +55,7 @@ export class Atlas {
   fail(fault) {
     Object.assign(this, { fault, grid: null, turn: null });
     this.container.removeAttribute("aria-busy");
-    render(faultOf(fault), this.container);
+    render(faultBox(fault), this.container);
     this.container.dataset.settled = "";
   }
 
@@ -219,7 +219,7 @@ export class Atlas {
   }
 
   #page() {
-    if (this.fault) return html`${this.#introduction()}${this.#controls()}${faultOf(this.fault)}`;
+    if (this.fault) return html`${this.#introduction()}${this.#controls()}${faultBox(this.fault)}`;
     if (!this.grid) return html`<p class="hint">Loading…</p>`;
     return html`${this.#introduction()}
       ${this.grid.notes.map((note) => html`<p class="note">${note}</p>`)}

@@ -4,7 +4,7 @@ import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { heightOf, rowsOf } from "./cells.js";
 import { html, svg } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, directionBox, fault, relationBox, runBox, tick } from "./forms.js";
+import { choice, directionBox, faultBox, relationBox, runBox, tick } from "./forms.js";
 import { gridOf } from "./grids.js";
 import { endsOf, percent, stretched, valuesOf } from "./measures.js";
 import { table } from "./tables.js";
@@ -57,7 +57,7 @@ export async function compareView(context) {
         ${difference(context, sides, state, measure)}</div>
       <p class="hint">Each grid is over all words of its run; both have the same colour scale. The table below is over the words that both runs share.</p>
       <h2>The best head for each relation, on the words that both runs share</h2>
-      ${fault(view.error)}${rows}`,
+      ${faultBox(view.error)}${rows}`,
   };
 }
 

@@ -1,8 +1,9 @@
-// One view of an address: the parameters of the address, what the view warns of, its links.
+// What a view is given: the parameters of its address; and what it collects: warnings, and the
+// addresses that it leads to.
 import { Fault } from "./fault.js";
 
-const LONGEST = 20_000;
-const ROWS = 500;
+const LONGEST = 20_000; // characters of a parameter
+const ROWS = 500; // of a table, on one page
 
 export class Context {
   constructor(app, path, given) {

@@ -1,10 +1,10 @@
 // A sentence with the attention of a head: words in a line with the tree above and arcs below, or
-// two columns with a line for each weight. queries/pictures/hover.js brings the columns to life.
+// two columns with a line for each weight. queries/pictures/hover.js has what the columns do when they are pointed at.
 import { repeat, svg } from "./dom.js";
 
 const SIZE = 14;
 const LEAST = 0.01; // of the largest weight: a weaker line is not drawn
-const LEAST_ARC = 0.05;
+const LEAST_ARC = 0.05; // that of an arc, of which fewer fit below a line
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const ELSEWHERE = "elsewhere in the input";
 

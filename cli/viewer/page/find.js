@@ -1,10 +1,10 @@
-// Sentences by a request in Grew's language: a concordance of its hits, or counts by keys.
+// Finds sentences by a request in Grew's language: a concordance of its hits, or counts by keys.
 import { columnsAsText, frameOf, heightOf, rowsOf } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, fault, runBox, runLine, tick } from "./forms.js";
+import { choice, faultBox, runBox, runLine, tick } from "./forms.js";
 import { hitOf } from "./head.js";
 import { pages, table } from "./tables.js";
 
@@ -49,7 +49,7 @@ export async function findView(context) {
         <label>Show attention of heads <input name="head" value=${given.head ?? ""} placeholder="3-1,5-10" size="10"></label>
         <label>Hits per page <input name="limit" value=${limit} inputmode="numeric" size="4"></label>
         ${tick("random sample", "sample", context.flag("sample"))}<button>Search</button></form>
-      ${fault(view.error)}
+      ${faultBox(view.error)}
       ${examples.length ? html`<details .open=${!request}><summary>Example requests</summary><ul>${examples.map(([name, example]) => html`<li>${name ? `${name}: ` : ""}<a href=${context.link("/sentences", { pattern: example })}><code>${example}</code></a></li>`)}</ul></details>` : null}
       ${request ? null : html`<p>Requests use Grew syntax. <a href=${context.link("/sentences", { pattern: REQUEST, run: context.run })}><code>${REQUEST}</code></a>: verbs and their objects.
         <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose strongest attention from head 3-1 goes to the verb.

@@ -19,7 +19,7 @@ export const relationBox = (context, chosen) => choice("Relation", "relation", c
 
 export const directionBox = (context, chosen) => choice("Direction", "direction", context.bank.directions.map((name) => [name, name.replaceAll("_", " ")]), chosen);
 
-export function fault(error) {
+export function faultBox(error) {
   if (!error) return null;
   return html`<div class="fault" role="alert"><p>${error.fact}</p>${error.remedy ? html`<p>${error.remedy}</p>` : null}</div>`;
 }

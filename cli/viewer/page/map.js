@@ -3,7 +3,7 @@ import { pictureOf, rowsCommand } from "./commands.js";
 import { fixed } from "./cells.js";
 import { html, svg } from "./dom.js";
 import { Fault } from "./fault.js";
-import { fault, runBox, runLine } from "./forms.js";
+import { faultBox, runBox, runLine } from "./forms.js";
 import { table } from "./tables.js";
 
 const [WIDE, HIGH, MARK] = [960, 600, 6.5];
@@ -19,7 +19,7 @@ export async function mapView(context) {
     if (!(error instanceof Fault)) throw error;
     // What has not been computed is no error; the explorer does not write to the bank.
     const said = error.remedy.startsWith("Type: ") ? html`<p>${error.fact} ${error.remedy}</p>
-      <p class="hint">It takes seconds to a minute, and is stored in the bank, which the explorer only reads: stop it first.</p>` : fault(error);
+      <p class="hint">It takes seconds to a minute, and is stored in the bank, which the explorer only reads: stop it first.</p>` : faultBox(error);
     return { content: html`${form}${said}${context.run ? html`<p><a href=${context.link("/map")}>The map of the default run</a></p>` : null}` };
   }
   const given = { run: frame.run };

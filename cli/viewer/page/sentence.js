@@ -1,9 +1,10 @@
-// One sentence with the attention of some heads; all heads on one sentence; a sentence that is typed.
+// Three views: one sentence with the attention of some heads, all heads on one sentence, and a
+// sentence that is typed. drawing.js draws them.
 import { command, shell } from "./commands.js";
 import { columns, line, treeDrawing } from "./drawing.js";
 import { html, svg } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, directionBox, fault, runBox, runLine, tick } from "./forms.js";
+import { choice, directionBox, faultBox, runBox, runLine, tick } from "./forms.js";
 import { table } from "./tables.js";
 
 const MOST_HEADS = 16;
@@ -52,7 +53,7 @@ export async function sentenceView(context) {
         ${tick("tree", "tree", options.tree)}${tick("coreference", "coreference", options.coreference)}${tick("no special tokens", "plain", hidesSpecial)}
         ${["hit", "pattern", "corpus"].filter((key) => given[key]).map((key) => html`<input type="hidden" name=${key} value=${given[key]}>`)}
         <button>Show</button></form>
-      ${fault(view.error)}
+      ${faultBox(view.error)}
       ${runLine(record?.run)}
       ${record ? shownSentence(context, record, options, { layout, hidesSpecial }) : null}
       ${!name && connector.isServer ? html`<p class="hint"><a href=${context.link("/typed", { head: options.head, run: context.run })}>Type a sentence of your own</a></p>` : null}`,
@@ -123,7 +124,7 @@ export async function modelView(context) {
   return {
     ...view,
     content: html`<form><label class="long">Sentence <input name="sentence" value=${name} placeholder="a sent_id or a number" spellcheck="false"></label>${runBox(context, context.run)}<button>Show</button></form>
-      ${fault(view.error)}
+      ${faultBox(view.error)}
       ${runLine(model?.run)}
       ${model ? html`<p class="sentence"><bdi>${model.written.map(([form, , space]) => form + (space ? " " : "")).join("")}</bdi></p>
         <p class="around">${before ? html`<a href=${before}>← previous sentence</a>` : null} ${after ? html`<a href=${after}>next sentence →</a>` : null}</p>
@@ -172,7 +173,7 @@ export async function typedView(context) {
         <label>Compare with sentence <input name="sentence" value=${options.sentence} placeholder="a sent_id or a number"></label>
         ${runBox(context, context.run)}${choice("Drawn as", "layout", LAYOUTS, layout)}${tick("mean of the heads", "mean", options.mean)}<button>Run model</button></form>
       ${answer ? html`<p class="hint">The model <bdi>${answer.model}</bdi> reads it here, token by token; nothing is stored. To hide a word from the model, write its mask token (<code>${MASKS[0]}</code> or <code>${MASKS[1]}</code>). To use another model: <code>attnbank explore --model NAME</code>.</p>` : null}
-      ${fault(view.error)}
+      ${faultBox(view.error)}
       ${answer?.typed ? html`${drawings(answer.typed, layout, false)}
         ${answer.beside ? html`<h2>The sentence of the bank</h2>${drawings(answer.beside, layout, false)}` : null}
         <h2>As a table</h2>${table(context, answer.typed.rows, "The token that each token attends to most", { links: { sent_id: () => null } })}` : null}`,

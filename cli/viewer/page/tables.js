@@ -1,10 +1,11 @@
-// Rows as a table with pages, and the views that are little else: an analysis, SQL, the bank.
+// Rows as a table with pages, and the views that are made of one: an analysis, SQL, the contents of
+// the bank.
 import { columnsAsText, heightOf, rowsOf } from "./cells.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, fault, runBox, runLine } from "./forms.js";
+import { choice, faultBox, runBox, runLine } from "./forms.js";
 
 const LONGEST_CELL = 2000;
 
@@ -107,7 +108,7 @@ export async function analysisView(context) {
     ...view,
     content: html`<p>${analysis.title}. ${analysis.paper}</p>
       ${parameterForm(context, analysis, Object.keys(given).length > 0 || view.error)}
-      ${fault(view.error ?? frame?.undrawn)}
+      ${faultBox(view.error ?? frame?.undrawn)}
       ${runLine(frame?.run)}
       ${picture ? html`<div class="wide" tabindex="0" role="region" aria-label="Picture"><picture>
         <source media="(prefers-color-scheme: dark)" srcset=${picture.dark}><img src=${picture.light} alt=${`${analysis.title}: a picture of the table below`}></picture></div>` : null}
@@ -165,7 +166,7 @@ export async function statementView(context) {
     content: html`<form><label class="long">SQL query (read-only)
         <textarea name="statement" rows="6" spellcheck="false" placeholder=${EXAMPLE} .value=${statement}></textarea></label><button>Run</button></form>
       ${statement ? null : html`<p>For example <a href=${context.link("/sql", { statement: EXAMPLE })}><code>${EXAMPLE}</code></a>. A query can only read the bank, and is stopped at its time or memory limit.</p>`}
-      ${fault(view.error)}
+      ${faultBox(view.error)}
       ${rows}
       ${view.frame?.isCut ? html`<p class="note">There are more rows. attnbank sql prints all of them.</p>` : null}`,
   };
