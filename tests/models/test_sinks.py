@@ -11,6 +11,7 @@ import torch
 import transformers
 from new_banks import ingest_into
 
+from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import ModelError
@@ -92,7 +93,7 @@ def test_scores_are_refused_at_once(
     """SqueezeBERT returns what goes into the softmax."""
     corpus = str(sample / "stories.conllu")
     with pytest.raises(ModelError, match="returns attention scores, not shares"):
-        ingest_into(tmp_path / "b.duckdb", corpus, tiny_model("squeezebert"))
+        ingest(IngestOptions((corpus,), tmp_path / "b.duckdb", str(tiny_model("squeezebert"))))
     assert not (tmp_path / "b.duckdb").exists()
 
 

@@ -15,7 +15,7 @@ import pytest
 from attnbank.cli.viewer.records import frame_record
 from attnbank.queries.table_formats import columns_as_text, csv_text
 
-PAGE = Path(__file__).resolve().parents[2] / "cli" / "publish" / "page"
+PAGE = Path(__file__).resolve().parents[2] / "cli" / "viewer" / "page"
 _SCRIPT = """
 import { readFileSync } from "node:fs";
 const { columnsAsText, csv } = await import(process.argv[1]);

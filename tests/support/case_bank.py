@@ -70,6 +70,8 @@ def _insert_sums(connection: duckdb.DuckDBPyConnection) -> None:
         "select sequence, layer, head, list(weights order by from_position) from attention"
         " group by sequence, layer, head"
     ).fetchall():
+        if sequence not in positions:  # a case need not have what its analysis does not read
+            continue
         kinds = PositionKinds.from_positions(positions[sequence])
         sums = map_sums(np.array([weights], np.float32), kinds)
         totals = dict(zip(TOTALS, sums.totals[0].tolist(), strict=True))
