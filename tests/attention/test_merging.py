@@ -10,7 +10,12 @@ import pytest
 import torch
 
 from attnbank.ingest.attention import pieces_and_peaks
-from attnbank.ingest.attention.pieces_and_peaks import PieceMap, find_peaks, merge_pieces
+from attnbank.ingest.attention.pieces_and_peaks import (
+    PieceMap,
+    find_largest,
+    find_peaks,
+    merge_pieces,
+)
 from attnbank.ingest.attention.sums import PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -107,3 +112,10 @@ def test_of_equal_weights_the_leftmost_is_the_peak() -> None:
     peaks = find_peaks(np.full((1, 5, 5), 0.2, np.float32), np.array([1, 2, 3]))
     assert peaks.most_attended.tolist() == [[2, 1, 1]]
     assert peaks.most_attending.tolist() == [[2, 1, 1]]
+
+
+def test_of_equal_weights_the_leftmost_are_kept_in_their_order() -> None:
+    weights = np.tile(np.array([0.005, 0.02], np.float32), (1, 80, 40))
+    largest = find_largest(weights, 60, None)
+    assert largest.to_positions.tolist() == [[[*range(1, 80, 2), *range(0, 40, 2)]] * 80]
+    np.testing.assert_allclose(largest.rest, 0.005 * 20, rtol=1e-6)

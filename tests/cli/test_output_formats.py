@@ -24,7 +24,14 @@ from polars.testing import assert_frame_equal
 from attnbank.cli.app import app, run_command_line
 from attnbank.cli.output import ENDINGS, FORMATS, encode_frame
 from attnbank.queries.results import frame_of_relation
-from attnbank.queries.table_formats import display_width, markdown, table_lines, why_p_is_empty
+from attnbank.queries.table_formats import (
+    cut,
+    cut_start,
+    display_width,
+    markdown,
+    table_lines,
+    why_p_is_empty,
+)
 
 FRAME = pl.DataFrame(
     {
@@ -110,6 +117,11 @@ def test_identifiers_are_not_cut_but_the_text_beside_them() -> None:
     lines = list(table_lines(frame, 50))
     assert max(map(len, lines)) <= 50
     assert lines[2].startswith(f"{sent_id}  some words") and lines[2].endswith("1")
+
+
+def test_a_text_is_cut_to_fill_its_columns() -> None:
+    for width, start, end in ((2, "a…", "…f"), (5, "abcd…", "…cdef"), (6, "abcdef", "abcdef")):
+        assert (cut("abcdef", width), cut_start("abcdef", width)) == (start, end)
 
 
 @pytest.mark.parametrize(("width", "is_upright"), [(30, True), (200, False), (None, True)])

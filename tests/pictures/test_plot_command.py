@@ -114,6 +114,11 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path, cli: Cli) -> None:
         (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThese have one"),
         (["best_hed", "-o", "a.svg"], 2, "There is no analysis best_hed. Did you mean best_head"),
         (["best_head", "-o", "no/such/a.svg"], 2, "There is no folder"),
+        (
+            ["best_head", "--column", "8cm", "--width", "300", "-o", "a.svg"],
+            2,
+            "cannot be combined",
+        ),
         (["figure_3", "-o", "a.svg"], 1, "is suitable for figure_3"),
         (["best_head", "--min-count", "99", "-o", "a.svg"], 1, "best_head has no rows to draw"),
     ],

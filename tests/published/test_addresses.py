@@ -37,7 +37,7 @@ class Host:
         self.lies = 0
         self.breaks_at: int | None = None
         self.fails = 0
-        self.version = "one"
+        self.version, self.names_version = "one", "ETag"
         self.digest: str | None = None
 
     @property
@@ -66,7 +66,7 @@ class Host:
         start, end, status = 0, len(self.body), 200
         if asked is not None and asked.startswith(f"bytes={size}-"):
             return Response(status_code=416)
-        headers = {"ETag": f'"{self.version}"'}
+        headers = {self.names_version: f'"{self.version}"'}
         if asked is not None and self.ranges:
             first, _, last = asked.removeprefix("bytes=").partition("-")
             start = int(first)
@@ -211,7 +211,11 @@ def test_what_breaks_off_or_lies_is_no_answer(large: Host, serving: Serving) -> 
                 bank.sql(FURTHER)
 
 
-def test_a_bank_that_is_replaced_meanwhile_is_told(large: Host, serving: Serving) -> None:
+@pytest.mark.parametrize("header", ["ETag", "Last-Modified"])
+def test_a_bank_that_is_replaced_meanwhile_is_told(
+    header: str, large: Host, serving: Serving
+) -> None:
+    large.names_version = header
     with serving(large.application) as address, open_bank(f"{address}/bank.duckdb") as bank:
         bank.sql("select 1 as n")  # its sandbox is open now
         large.version = "two"

@@ -13,6 +13,7 @@ import pytest
 from attnbank.sql.bank import new_banks
 from attnbank.sql.bank.new_banks import create_bank
 from attnbank.sql.bank.opening import open_to_read, open_to_write
+from attnbank.sql.errors import BankError
 
 CATALOG = (
     "select table_name, sql, comment from duckdb_tables()",
@@ -116,6 +117,13 @@ def test_an_unfit_cache_is_not_used(harm: str, folder: Path, tmp_path: Path) -> 
 def test_no_folder_for_it_is_no_error(folder: Path, tmp_path: Path) -> None:
     folder.write_text("a file")
     assert _made(tmp_path / "made.duckdb") and folder.is_file()
+
+
+def test_a_name_that_duckdb_gives_a_schema_is_refused_in_capitals_too(tmp_path: Path) -> None:
+    for name in ("main.duckdb", "Temp.duckdb"):
+        with pytest.raises(BankError, match="DuckDB would confuse it with a schema"):
+            open_to_write(tmp_path / name, "test")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_it_is_in_the_usual_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
