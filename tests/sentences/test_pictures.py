@@ -252,6 +252,13 @@ def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
     assert len(_rows_of(short)) == 1 and tall < high
 
 
+def test_a_word_that_is_wider_than_the_picture_has_a_row_of_its_own() -> None:
+    tree = Tree(("Donaudampfschifffahrt", "ends"), ("NOUN", "VERB"), (1, None), ("nsubj", ""))
+    drawn, _ = draw_tree(tree, 0.0, 0.0, 60.0, THEMES["light"].sentence)
+    rows = [[name for name, _ in row["tree-word"]] for row in _rows_of(drawn)]
+    assert rows == [["Donaudampfschifffahrt"], ["ends"]]
+
+
 def _x(message: tuple[str, float]) -> float:
     return message[1]
 
