@@ -165,6 +165,9 @@ def test_a_finished_ingest_adds_nothing_and_replace_starts_over(options: IngestO
         assert after[table] == before[table]
     for table in ("run", "sequence", "position", "peak"):
         assert len(after[table]) == len(before[table])
+    change_bank(options.bank, "update model set kv_heads = null, max_positions = null")
+    assert ingest(options).state == "unchanged", "older banks describe the same model by less"
+    assert query_bank(options.bank, "select count(*) from model") == [(1,)]
 
 
 @pytest.mark.slow
