@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
+from attnbank.ingest.corpora.document import MOST_WORDS, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.lines import prose_fact, read_lines, split_words
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import CallError
@@ -49,6 +49,16 @@ def test_ends_of_lines_and_of_the_file() -> None:
         assert [sentence.text for sentence in sentences(text)] == expected
     assert all(sentence.document for sentence in sentences("a\n\u00a0\nb\n"))
     assert items(b"") == []
+
+
+@pytest.mark.parametrize(("beyond", "id"), [(0, None), (1, "too-many-words")])
+def test_a_sentence_has_as_many_words_as_an_index_can_number(
+    beyond: int, id: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("x " * (MOST_WORDS + beyond))
+    (item,) = read_corpus(find_sources([str(path)], "lines"))
+    assert getattr(item, "id", None) == id
 
 
 def test_words() -> None:

@@ -16,7 +16,7 @@ import transformers
 from safetensors.torch import load_file
 from transformers.models.bart.modeling_bart import BartEncoder
 
-from attnbank.ingest.models import loading
+from attnbank.ingest.models import files, loading
 from attnbank.ingest.models.loading import describe, load
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.sql.errors import AttnbankWarning, CallError
@@ -177,3 +177,12 @@ def test_too_little_memory_on_a_gpu(
     with pytest.raises(ModelError, match="The device cuda:0 has too little free memory") as error:
         load(str(tiny_model("bert")))
     assert "add --device cpu" in error.value.remedy
+
+
+def test_a_model_of_too_many_tensors_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_MOST_PARAMETERS", 3)
+    with (
+        pytest.raises(ModelError, match="the model deep takes more than 3 tensors"),
+        files.on_meta_device("deep"),
+    ):
+        torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
