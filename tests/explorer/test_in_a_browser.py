@@ -192,6 +192,24 @@ def test_a_request_is_completed_and_answered_as_it_is_typed(
     visitor.context.close()
 
 
+def test_what_is_chosen_in_a_form_is_shown_at_once(browser: Any, address: str) -> None:
+    visitor = browsers.Visitor(browser, address, 1400, "light")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1")
+    assert page.locator(".panel").count() == 0
+    page.locator("select[name=layout]").focus()
+    page.locator("select[name=layout]").select_option("columns")
+    page.wait_for_url("**layout=columns**")
+    browsers.filled(page)
+    assert page.locator(".panel").count() == 1
+    assert page.evaluate("document.activeElement.name") == "layout"
+    page.locator("input[name=mean]").check()
+    page.wait_for_url("**mean=1**")
+    browsers.filled(page)
+    assert page.locator("input[name=mean]").is_checked()
+    assert page.locator("select[name=layout]").input_value() == "columns"
+    visitor.context.close()
+
+
 def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.see("/sentence", sentence=str(story(3)), head="1-1", layout="columns")

@@ -43,6 +43,10 @@ export class App {
     this.bank = { ...record, analyses, connector, measures: new Map(measures.map((measure) => [measure.key, measure])) };
     this.main.replaceChildren();
     this.main.addEventListener("submit", (event) => this.#submit(event));
+    this.main.addEventListener("change", ({ target }) => {
+      // What is chosen or ticked is shown at once; the atlas and text fields have their own ways.
+      if (target.matches("form:not(.atlas-controls) :is(select, [type=checkbox])")) target.form.requestSubmit();
+    });
     this.places.watch(() => this.show());
     await this.show();
   }
