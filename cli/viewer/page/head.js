@@ -25,6 +25,11 @@ const SURFACE = [
 ];
 const COLUMNS = ["relation", "direction", "n", "accuracy", "offset", "offset_accuracy", "gain", "p_corrected"];
 
+const OF_ABLATION = [
+  "ablation", "name", "heads", "replacement", "outcome", "n", "whole", "without", "difference", "low", "high", "controls",
+  "control_mean", "p", "run",
+];
+
 // A head in the path, as [layer, head].
 function headOf(context) {
   const name = context.path.split("/")[2];
@@ -132,8 +137,9 @@ async function relationsOf(context, run, pair) {
 async function ablationsOf(context, name) {
   try {
     const frame = await context.connector.frame("ablation_effect", context.run ? { run: context.run } : {});
-    const own = filtered(frame, (row) => row.heads.split(", ").includes(name));
-    return heightOf(own) ? own : null;
+    const rows = rowsOf(frame).filter((row) => row.heads.split(", ").includes(name));
+    const kinds = new Map(frame.columns.map((column) => [column.name, column.kind]));
+    return rows.length ? frameOf(rows, OF_ABLATION.map((column) => [column, kinds.get(column)])) : null;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return null; // the run has no ablation, and most have none
