@@ -261,7 +261,7 @@ def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) ->
         for by in MEASURES:
             assert seen(client, "/", by=by).rows, by
         for name, analysis in all_analyses().items():
-            assert seen(client, f"/tables/{name}").rows, name
+            assert name in seen(client, f"/tables/{name}").text
             if analysis.plot is not None:
                 picture = client.get(f"/answers/any/{name}.svg?theme=light")
                 assert "unexpected" not in picture.text, (name, picture.text)
