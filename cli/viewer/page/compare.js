@@ -11,7 +11,8 @@ import { table } from "./tables.js";
 
 export async function compareView(context) {
   const { bank } = context;
-  if (bank.runs.length < 2) {
+  if (!bank.runs.length) return { content: html`<p>The bank has no run yet: <code>${command(context, "ingest CORPUS -m MODEL")}</code></p>` };
+  if (bank.runs.length === 1) {
     return { content: html`<p>The bank has one run, and nothing to compare it with.</p>
       <p>For the same model with random weights: <code>${command(context, `ingest CORPUS -m ${shell(bank.models[0]?.name ?? "MODEL")} --random-weights 1`)}</code></p>` };
   }
