@@ -43,7 +43,7 @@ _MOST_MAPS = 32_767  # layer and head are SMALLINT
 _MOST_ROWS = 2**31 - 1  # of embeddings
 _MOST_COUNTED = 1_000_000  # of what transformers makes one by one: labels, experts, ...
 _MOST_UNSAID = 10_000_000  # rows of embeddings, if a model does not say how many it has
-_MOST_PARAMETERS = 20_000  # tensors; a BERT of 1,000 layers has 16,000
+MOST_TENSORS = 20_000  # tensors; a BERT of 1,000 layers has 16,000
 _MOST_BYTES_OF_CONFIG = 10_000_000
 _MOST_BYTES = 300_000_000  # of a vocabulary; the largest known have 35 MB
 _TEXT = (".json", ".txt", ".model", ".jinja")
@@ -379,11 +379,11 @@ def on_meta_device(name: str) -> Iterator[None]:
             return
         seen += 1
         size += 4 * parameter.numel()
-        if size > most or seen > _MOST_PARAMETERS:
+        if size > most or seen > MOST_TENSORS:
             what = (
                 f"more than {size / 1e9:,.0f} GB of memory, but this machine has {most / 1e9:,.0f}"
                 if size > most
-                else f"more than {_MOST_PARAMETERS:,} tensors"
+                else f"more than {MOST_TENSORS:,} tensors"
             )
             raise ModelError(
                 f"According to its config.json, the model {name} takes {what}.",

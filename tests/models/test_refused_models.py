@@ -180,7 +180,7 @@ def test_too_little_memory_on_a_gpu(
 
 
 def test_a_model_of_too_many_tensors_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_MOST_PARAMETERS", 3)
+    monkeypatch.setattr(files, "MOST_TENSORS", 3)
     with (
         pytest.raises(ModelError, match="the model deep takes more than 3 tensors"),
         files.on_meta_device("deep"),

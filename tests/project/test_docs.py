@@ -67,7 +67,8 @@ def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The whole site, built strictly: a dead link, or a page without a place, is an error."""
     pytest.importorskip("material", reason="mkdocs-material is not installed")
     folder = tmp_path_factory.mktemp("docs")
-    shutil.copy(ROOT / "mkdocs.yml", folder)
+    for name in ("mkdocs.yml", "README.md"):
+        shutil.copy(ROOT / name, folder)
     made = shutil.ignore_patterns("analyses", "commands.md", "faults.md", "schema.*", "__pycache__")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=made)
     make.write(pages, folder / "docs")

@@ -11,8 +11,8 @@ import { directionBox, relationBox, runBox, runLine, showSentences } from "./for
 import { headName } from "./measures.js";
 import { capitalised, pages, table } from "./tables.js";
 
-const EXAMPLES = 12;
-const ON_A_PAGE = 50;
+// Examples of a kind: each of a published bank takes reading a part of it.
+const examplesOn = ({ isServer }) => (isServer ? { head: 12, page: 50 } : { head: 3, page: 10 });
 const RELATIONS = 10;
 const MIN_COUNT = 10;
 const OF_ERRORS = 5; // rows of each breakdown of errors
@@ -150,7 +150,7 @@ async function ablationsOf(context, name) {
 async function examplesOf(context, run, head, relation, direction) {
   if (!context.connector.isLive) return { needsBank: true };
   const [rows, dependents] = await Promise.all([
-    context.connector.examples(run.id, head, { relation, direction, most: EXAMPLES }), context.connector.dependents(run.id, head, { relation, direction }),
+    context.connector.examples(run.id, head, { relation, direction, most: examplesOn(context.connector).head }), context.connector.dependents(run.id, head, { relation, direction }),
   ]);
   const isExample = (row) => row.breakdown === "right" || row.breakdown === "wrong";
   const examples = rows.filter(isExample);
@@ -215,9 +215,10 @@ export async function examplesView(context) {
   if (!run) throw new Fault(`The bank has no results for head ${name}.`);
   checkHead(run, pair);
   const page = context.number("page", 1, 1, 1_000_000);
-  const frame = await context.connector.examplePage(run.id, name, { relation, direction, breakdown, value, most: ON_A_PAGE, page });
+  const { page: onPage } = examplesOn(context.connector);
+  const frame = await context.connector.examplePage(run.id, name, { relation, direction, breakdown, value, most: onPage, page });
   const rows = rowsOf(frame);
-  const paging = context.paging(rows[0]?.total ?? 0, { size: ON_A_PAGE });
+  const paging = context.paging(rows[0]?.total ?? 0, { size: onPage });
   const lines = await judgedLines(context, run, name, rows.map((row) => ({ ...row, direction, breakdown: row.is_right ? "right" : "wrong" })));
   const described = { right: "it finds the gold head", wrong: "it finds another word" }[breakdown] ?? `it finds another word, whose ${breakdown} is ${value}`;
   return {
