@@ -258,10 +258,12 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
     try:
         with TestClient(site, base_url=address) as client:
             assert client.get("/?token=token").status_code == 200
-            for path in ("/", "/head/1-1", "/compare", "/bank"):
-                assert client.get(path, params={"run": run}).status_code == 200, path
-            shown = client.get("/sentence", params={"run": run, "sentence": "1", "head": "1-1"})
-            assert "The run keeps only peaks" in shown.text and 'class="line"' in shown.text
+            for path in ("/bank.json", "/answers/any/entropy.json", "/contents.json"):
+                assert client.get(path).status_code == 200, path
+            values = {"run": run, "sentence": "1", "head": "1-1"}
+            shown = client.get("/shown.json", params=values).json()
+            assert any("The run keeps only peaks" in fact for fact in shown["facts"])
+            assert any(weight is not None for _, _, weight in shown["panels"][0]["weights"])
     finally:
         cache.close()
 
