@@ -58,7 +58,7 @@ def _write_answer(
         try:
             frame = bank.query(analysis.name, **arguments)
         except AttnbankError as error:
-            reason = {"error": {"fact": error.fact, "remedy": error.remedy}}
+            reason = {"error": records.fault_record(error, bank, bank.path.name)}
             write_json(folder / f"{analysis.name}.json", reason)
             return
     text = records.json_text(records.frame_record(frame) | {"notes": notes})
@@ -92,7 +92,7 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
             try:
                 record = make()
             except AttnbankError as error:
-                record = {"error": {"fact": error.fact, "remedy": error.remedy}}
+                record = {"error": records.fault_record(error, bank, bank.path.name)}
         write_json(folder / f"{name}.json", record)
 
 

@@ -6,7 +6,7 @@ or `.png`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -91,7 +91,7 @@ def answer(context: RequestContext) -> dict[str, Any] | bytes:
         except AttnbankError as error:  # as in the files of a publication
             if kind == "csv":
                 raise
-            return {"error": {"fact": error.fact, "remedy": error.remedy}}
+            return _error(context, error)
     if kind == "csv":
         return csv_text(frame).encode()
     record = records.frame_record(frame.head(_MOST_ROWS)) | {"notes": notes}
@@ -120,9 +120,10 @@ def profile(context: RequestContext) -> dict[str, Any]:
     """The relations of each head, or why there are none."""
     run = _run(context, context.parts["run"])
     return _or_error(
+        context,
         lambda: context.handle.compute_once(
             ("profile", run.name), lambda: records.profile_record(context.bank, run)
-        )
+        ),
     )
 
 
@@ -130,21 +131,25 @@ def nearest(context: RequestContext) -> dict[str, Any]:
     """The heads most like each head, or why there are none."""
     run = _run(context, context.parts["run"])
     return _or_error(
+        context,
         lambda: context.handle.compute_once(
             ("nearest", run.name), lambda: records.nearest_record(context.bank, run)
-        )
+        ),
     )
 
 
-def _or_error(make: Any) -> dict[str, Any]:
+def _error(context: RequestContext, error: AttnbankError) -> dict[str, Any]:
+    return {"error": records.fault_record(error, context.bank, str(context.cache.path))}
+
+
+def _or_error(context: RequestContext, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The record of `make`, or why there is none, as in the files of a publication."""
     try:
-        record: dict[str, Any] = make()
-        return record
+        return make()
     except BankError:
         raise
     except AttnbankError as error:
-        return {"error": {"fact": error.fact, "remedy": error.remedy}}
+        return _error(context, error)
 
 
 def heads_map(context: RequestContext) -> dict[str, Any]:

@@ -282,7 +282,7 @@ def _get_run(bank: Bank, name: str) -> Run:
 
 def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> dict[str, Any]:
     file = folder / BANK
-    record = records.bank_record(bank, name, runs.values(), name)
+    record = records.bank_record(bank, name, runs.values(), BANK)
     pictures_of = [
         f"{file.parent.name}/{file.name.removesuffix('.light.svg')}"
         for file in sorted((folder / "answers").rglob("*.light.svg"))

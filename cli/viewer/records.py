@@ -159,12 +159,22 @@ def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict
         try:
             run = bank.run_of(name)
         except AttnbankError as error:
-            fact, remedy = (text.replace(str(bank.path), address)
-                            for text in (error.fact, error.remedy))  # fmt: skip
-            unanswered[name] = {"fact": fact, "remedy": remedy}
+            unanswered[name] = fault_record(error, bank, address)
         else:
             runs[name] = None if run is None else run.id
     return runs, unanswered
+
+
+def fault_record(error: AttnbankError, bank: Bank, address: str) -> dict[str, str]:
+    """What went wrong, and what to type; `address` stands where the path of the bank would.
+
+    A published bank has another path, and that of the machine that published it is private.
+    """
+    path = str(bank.path)
+    return {
+        "fact": error.fact.replace(path, address),
+        "remedy": error.remedy.replace(path, address),
+    }
 
 
 def _default_run_of_requests(bank: Bank, about: str) -> int | None:

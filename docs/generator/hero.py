@@ -59,10 +59,10 @@ def facts_of(bank: Bank) -> dict[str, Any]:
     layer, head = best["layer"], best["head"]
     random = bank.score(REQUEST, dependent="O", head="V", every=True, run=control)
     same = random.filter(layer=layer, head=head, direction=best["direction"])
-    found = f"{{ O =[{layer}-{head}]=> V }}"
+    is_found = f"{{ O =[{layer}-{head}]=> V }}"
     by_side = {
-        (row[found], row["{ V << O }"]): row["n"]
-        for row in bank.count(REQUEST, by=f"{found},{{ V << O }}", run=run.name).to_dicts()
+        (row[is_found], row["{ V << O }"]): row["n"]
+        for row in bank.count(REQUEST, by=f"{is_found},{{ V << O }}", run=run.name).to_dicts()
     }
     return {
         "best": best, "random": same["accuracy"][0],
@@ -98,7 +98,7 @@ def _sentence(bank: Bank, run: Any, name: str, layer: int, head: int) -> dict[st
     verb, dependent = at[rows["V"][0]], at[rows["O"][0]]
     weights = {line["from_position"]: line["weights"] for line in record["maps"]}
     peak = next(line["most_attended"] for line in record["peaks"] if line["position"] == dependent)
-    return {"words": words, "dependent": dependent, "gold": verb, "found": peak, "weights": weights}
+    return {"words": words, "dependent": dependent, "gold": verb, "peak": peak, "weights": weights}
 
 
 def drawn(facts: dict[str, Any], ground: Ground) -> str:
@@ -211,8 +211,8 @@ def _looks(facts: dict[str, Any], ground: Ground) -> list[str]:
 
 
 def _arcs(sentence: dict[str, Any], left: float, top: float, ground: Ground) -> list[str]:
-    own, gold, found = sentence["dependent"], sentence["gold"], sentence["found"]
-    marked = [own, gold, found]
+    dependent, gold, peak = sentence["dependent"], sentence["gold"], sentence["peak"]
+    marked = [dependent, gold, peak]
     shown = [word for word in sentence["words"]
              if min(marked) - 3 <= word[0] <= max(marked) + 2]  # fmt: skip
     base, x = top + 120, left
@@ -222,7 +222,7 @@ def _arcs(sentence: dict[str, Any], left: float, top: float, ground: Ground) -> 
         wide = text_width(text, 16)
         if x + wide > WIDE - 20:
             break
-        look = {found: ground.wrong, gold: ground.gold, own: ground.ink}
+        look = {peak: ground.wrong, gold: ground.gold, dependent: ground.ink}
         if position in look:
             words.append(
                 f'<rect x="{x - 3:.1f}" y="{base - 17}" width="{wide + 6:.1f}" height="24" rx="3"'
@@ -238,13 +238,14 @@ def _arcs(sentence: dict[str, Any], left: float, top: float, ground: Ground) -> 
                 lines.append(
                     _arc(middles[start], middles[end], base, ground.rule, 1.5 * weight + 0.6)
                 )
-    is_found = found == gold
-    weight = sentence["weights"][own]
-    lines.append(_arc(middles[own], middles[gold], base, ground.gold, 4.0 if is_found else 1.6,
+    is_found = peak == gold
+    weight = sentence["weights"][dependent]
+    thickness = 4.0 if is_found else 1.6
+    lines.append(_arc(middles[dependent], middles[gold], base, ground.gold, thickness,
                       dashed=not is_found, label=f"{weight[gold]:.3f}"))  # fmt: skip
     if not is_found:
-        lines.append(_arc(middles[own], middles[found], base, ground.wrong, 3.0,
-                          label=f"{weight[found]:.2f}"))  # fmt: skip
+        lines.append(_arc(middles[dependent], middles[peak], base, ground.wrong, 3.0,
+                          label=f"{weight[peak]:.2f}"))  # fmt: skip
     text = "found" if is_found else "missed: it looks at another word"
     marks = {True: ground.gold, False: ground.wrong}
     return [*lines, *words,

@@ -565,7 +565,7 @@ def test_figures_of_the_paper_say_what_they_miss(
     page = visitor.see(f"/tables/{name}")
     with open_bank(published) as bank, pytest.raises(QueryError) as told:
         bank.query(name)
-    expected = told.value.fact.replace(str(published), "odd")
+    expected = told.value.fact.replace(str(published), "bank.duckdb")
     assert page.locator('[role="alert"]').inner_text().split("\n")[0] == expected
     visitor.context.close()
 

@@ -222,6 +222,8 @@ def test_a_publication_is_whole_and_escaped(publication: Path) -> None:
     assert not any(each["steps"] for each in manifest["runs"])
     places = [each for pair in manifest["bank"]["opening"] for each in pair]
     assert places[0] == 0 and places == sorted(places) and places[-1] < size
+    for file in (odd / "answers").rglob("*.json"):  # no path of the machine that published it
+        assert ".part" not in file.read_text(encoding="utf-8"), file
     assert (odd / "bank.duckdb.sha256").read_text() == f"{digest}  bank.duckdb\n"
     for page in (publication / "index.html", odd / "index.html"):
         text = page.read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ const VIEWS = [
   [/^\/bank$/, contentsView, "Contents of the bank"],
 ];
 
-export class App {
+class App {
   // `places` reads and makes addresses, and tells of new ones.
   constructor(main, connector, places) {
     Object.assign(this, { main, connector, places });

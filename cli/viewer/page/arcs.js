@@ -16,7 +16,7 @@ export const KEY = html`<p class="key"><span class="box dependent"></span> depen
 const canvas = document.createElement("canvas").getContext("2d");
 
 // The words of a sentence in its input, in the order of the text: { position, index, text }.
-export function wordsOf(record, sentence) {
+function wordsOf(record, sentence) {
   const shown = new Set(record.shown);
   const positions = record.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]])));
   return positions.filter((row, at) => shown.has(row.position) && row.sentence === sentence

@@ -1,13 +1,14 @@
 // The atlas: all heads as a grid, the chosen one as a profile, and sentences that it gets right and
 // wrong. All three are linked: what is chosen in one changes the others, and stands in the address.
 import { arcLine, judge, KEY } from "./arcs.js";
+import { dependentBars, errorBars } from "./bars.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
 import { Fault } from "./fault.js";
 import { faultBox, showSentences } from "./forms.js";
 import { cellText, cellTitle, scale } from "./grids.js";
-import { dependentBars, errorBars } from "./bars.js";
+import { checkHead, pairOf } from "./head.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
 import { drawProfile, headline, profileOf } from "./profile.js";
 import { tools } from "./tools.js";
@@ -28,7 +29,6 @@ export class Atlas {
     this.data = null;
     this.small = [];
     this.missing = [];
-    this.score = null;
     this.examples = null;
     this.fault = null;
     this.templates = new Map(); // templates, with what they were made from
@@ -62,10 +62,13 @@ export class Atlas {
   // Show a state; what it leaves out is chosen.
   async load(given) {
     const { bank } = this;
-    const run = new Context(this.app, "/", given).runOf(given.run, bank.defaults.best_head ?? bank.shown) ?? bank.runs[0];
+    const context = new Context(this.app, "/", given);
+    const run = context.runOf(given.run, bank.defaults.best_head ?? bank.shown) ?? bank.runs[0];
+    if (given.direction) context.choice("direction", bank.directions);
+    for (const name of [given.head, given.beside].filter(Boolean)) checkHead(run, pairOf(name));
     const state = {
       run, by: given.by ?? null, relation: given.relation ?? null, direction: given.direction ?? null,
-      stretch: Boolean(given.stretch), head: given.head ?? null, beside: given.beside ?? null,
+      stretch: context.flag("stretch"), head: given.head ?? null, beside: given.beside ?? null,
       min_count: given.min_count ?? null, request: given.request ?? null, dependent: given.dependent ?? null, governor: given.governor ?? null,
     };
     await this.#complete(state);

@@ -72,12 +72,15 @@ export class Context {
 
   // The run of a name or an id; without one, the run that a default names.
   runOf(name, usual = null) {
-    const { runs } = this.bank;
-    const run = name ? runs.find((known) => known.name === name) ?? runs.find((known) => String(known.id) === name)
-      : runs.find((known) => known.id === usual);
-    if (name && !run) throw new Fault(`There is no run ${name} in ${this.bank.name}.`, `It has: ${runs.map((known) => known.name).join(", ")}.`);
-    return run ?? null;
+    return name ? runNamed(this.bank, name) : this.bank.runs.find((run) => run.id === usual) ?? null;
   }
+}
+
+// The run of a bank by its name or id.
+export function runNamed({ name: bank, runs }, name) {
+  const run = runs.find((known) => known.name === name) ?? runs.find((known) => String(known.id) === name);
+  if (!run) throw new Fault(`There is no run ${name} in ${bank}.`, `It has: ${runs.map((known) => known.name).join(", ")}.`);
+  return run;
 }
 
 // Without what is empty.

@@ -10,7 +10,7 @@ const ELSEWHERE = "elsewhere in the input";
 
 const canvas = document.createElement("canvas").getContext("2d");
 
-export function textWidth(text, size = SIZE) {
+function textWidth(text, size = SIZE) {
   canvas.font = `${size}px "Liberation Sans", Arial, Helvetica, sans-serif`;
   return canvas.measureText(text).width;
 }

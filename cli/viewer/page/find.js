@@ -95,31 +95,31 @@ function completions(bank, textarea) {
 }
 
 async function hits(context, options, limit) {
-  const found = await context.connector.hits({ ...options, most: MOST_HITS + 1 });
-  const isCut = heightOf(found) > MOST_HITS;
-  const all = rowsOf(found).slice(0, MOST_HITS);
-  const columns = found.columns.filter(({ name }) => name !== "sentence");
+  const matches = await context.connector.hits({ ...options, most: MOST_HITS + 1 });
+  const isCut = heightOf(matches) > MOST_HITS;
+  const all = rowsOf(matches).slice(0, MOST_HITS);
+  const columns = matches.columns.filter(({ name }) => name !== "sentence");
   const frame = { columns, values: columns.map(({ name }) => all.map((row) => row[name])), isCut };
   const paging = context.paging(all.length, { size: limit, more: isCut });
   const rows = all.slice(Math.max(0, paging.first - 1), paging.last);
-  const lines = await concordance(context, rows.map((row) => partsOf(row, found.nodes)), AROUND);
-  const keys = columns.filter(({ name }) => !["sent_id", "run", ...found.nodes, ...found.nodes.map((node) => `${node}.sentence`)].includes(name));
+  const lines = await concordance(context, rows.map((row) => partsOf(row, matches.nodes)), AROUND);
+  const keys = columns.filter(({ name }) => !["sent_id", "run", ...matches.nodes, ...matches.nodes.map((node) => `${node}.sentence`)].includes(name));
   const cells = columnsAsText(frameOf(rows, keys.map(({ name, kind }) => [name, kind])));
-  const unread = new Set(found.unread);
+  const unread = new Set(matches.unread);
   const unreadHere = rows.filter((row) => unread.has(row.sentence)).length;
   const href = (row) => context.link("/sentence", {
-    sentence: row.sentence, hit: hitOf(row.sentence, found.nodes.map((node) => row[node])), pattern: options.request, run: context.run, head: context.text("head"),
+    sentence: row.sentence, hit: hitOf(row.sentence, matches.nodes.map((node) => row[node])), pattern: options.request, run: context.run, head: context.text("head"),
   });
   const count = options.sample && rows.length ? `${rows.length} ${plural(rows.length)}, a random sample.`
     : isCut ? `More than ${thousands(all.length)} hits; these pages show the first of them; attnbank find prints all.`
       : `${thousands(all.length)} ${plural(all.length)}.`;
   const number = (column) => (column.is_number ? "number" : null);
   return {
-    run: found.run, frame, isOfHeads: found.isOfHeads,
+    run: matches.run, frame, isOfHeads: matches.isOfHeads,
     content: html`<p>${count}</p>
-      ${toHeads(context, options, found.nodes)}
-      ${found.isOfHeads ? html`<p>Only sentences that this run has read are listed, with the weights of the heads.</p>` : null}
-      ${unreadHere ? html`<p>${`${unreadHere} of the ${rows.length} hits shown are in sentences that the run ${found.shown} has not read: there is no attention to show in them.`}</p>` : null}
+      ${toHeads(context, options, matches.nodes)}
+      ${matches.isOfHeads ? html`<p>Only sentences that this run has read are listed, with the weights of the heads.</p>` : null}
+      ${unreadHere ? html`<p>${`${unreadHere} of the ${rows.length} hits shown are in sentences that the run ${matches.shown} has not read: there is no attention to show in them.`}</p>` : null}
       ${rows.length ? html`<div class="wide" tabindex="0" role="region" aria-label="Hits"><table class="concordance"><caption>Hits</caption>
         <thead><tr><th scope="col">sentence</th><th scope="col" class="left">left</th><th scope="col">hit</th><th scope="col">right</th>${cells.map((column) => html`<th scope="col" class=${number(column)}>${column.name}</th>`)}</tr></thead>
         <tbody>${rows.map((row, at) => html`<tr class=${unread.has(row.sentence) ? "unread" : null} title=${unread.has(row.sentence) ? "The run has not read this sentence" : null}>
@@ -154,7 +154,7 @@ function partsOf(row, nodes) {
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 // Whether a text runs from right to left, by its first letter.
-export function isRightToLeft(text) {
+function isRightToLeft(text) {
   const first = [...text].find((character) => /\p{L}/u.test(character));
   return first !== undefined && RIGHT_TO_LEFT.test(first);
 }

@@ -30,15 +30,14 @@ const OF_ABLATION = [
   "control_mean", "p", "run",
 ];
 
-// A head in the path, as [layer, head].
-function headOf(context) {
-  const name = context.path.split("/")[2];
+// A head by its name, as [layer, head].
+export function pairOf(name) {
   const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);
   if (!pair) throw new Fault(`${name.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
   return [Number(pair[1]), Number(pair[2])];
 }
 
-function checkHead(run, [layer, head]) {
+export function checkHead(run, [layer, head]) {
   if (run.layer_numbers.includes(layer) && head >= 1 && head <= run.heads) return;
   throw new Fault(`The model has no head ${layer}-${head}.`, `Its heads are ${run.layer_numbers[0]}-1 to ${run.layer_numbers.at(-1)}-${run.heads}.`);
 }
@@ -46,7 +45,7 @@ function checkHead(run, [layer, head]) {
 const ofHead = ([layer, head]) => (row) => row.layer === layer && row.head === head;
 
 export async function headView(context) {
-  const pair = headOf(context);
+  const pair = pairOf(context.path.split("/")[2]);
   const name = headName(...pair);
   const { bank } = context;
   const run = context.runOf(context.run, bank.defaults.best_relation ?? bank.defaults.head_accuracy ?? bank.shown);
@@ -110,7 +109,7 @@ function patternsOf(frame, columns, pair) {
     const value = own[column];
     return [
       column.replaceAll("_", " "), value === null ? "" : isNumber ? fixed(value, 3) : String(value),
-      isNumber && known.length ? fixed(known.reduce((sum, each) => sum + each, 0) / known.length, 3) : "",
+      isNumber && known.length ? fixed(known.reduce((sum, number) => sum + number, 0) / known.length, 3) : "",
     ];
   });
 }
@@ -159,7 +158,7 @@ async function examplesOf(context, run, head, relation, direction) {
 }
 
 // Examples with the records of their sentences, and what the head does in each.
-export async function judgedLines(context, run, head, rows) {
+async function judgedLines(context, run, head, rows) {
   const records = await Promise.all(rows.map((row) => context.connector.sentence(run.id, row.sentence, head)));
   return rows.map((row, at) => ({ ...row, record: records[at], judged: judge(records[at], row) }));
 }
@@ -187,7 +186,7 @@ function examplesSection(context, run, name, relation, direction, { needsBank, t
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
-export function exampleList(context, run, name, { relation, direction }, lines) {
+function exampleList(context, run, name, { relation, direction }, lines) {
   const width = Math.max(300, Math.min(620, context.app.main.clientWidth - 30));
   return html`<ul class="examples">${repeat(lines, (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`, (line) => html`<li>
     <a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${line.judged.isRight ? "right" : `attends to ${line.value ?? "no word"} instead`}`} href=${context.link("/sentence", {
@@ -205,7 +204,7 @@ const BREAKDOWNS = ["right", "wrong", "relation", "upos", "distance"];
 
 // All examples of one kind (right, wrong, or one kind of error), page by page.
 export async function examplesView(context) {
-  const pair = headOf(context);
+  const pair = pairOf(context.path.split("/")[2]);
   const name = headName(...pair);
   const breakdown = context.choice("breakdown", BREAKDOWNS);
   const value = context.text("value", "none");

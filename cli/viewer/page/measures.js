@@ -83,7 +83,7 @@ async function requestValues(bank, run, { request, dependent, governor, directio
 
 const numberOf = (value) => (typeof value === "number" ? value : null);
 
-export function titleOf(measure, by, relation, direction) {
+function titleOf(measure, by, relation, direction) {
   const of = measure.has_relation ? ` for ${relation}` : "";
   const where = measure.has_direction ? `, ${direction.replaceAll("_", " ")}` : "";
   return `${by === "relation" ? "Accuracy" : measure.title}${of}${where}`;

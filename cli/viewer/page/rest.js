@@ -48,8 +48,8 @@ export class Rest {
 
   // The hits of a request, with its nodes and the sentences that the run has not read.
   async hits(options) {
-    const { is_of_heads: isOfHeads, ...found } = await this.#get("/hits.json", options);
-    return { ...found, isOfHeads };
+    const { is_of_heads: isOfHeads, ...hits } = await this.#get("/hits.json", options);
+    return { ...hits, isOfHeads };
   }
 
   counts(options) {
@@ -140,7 +140,7 @@ export class Rest {
   }
 }
 
-function withQuery(path, parameters) {
+export function withQuery(path, parameters) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== null && value !== undefined && value !== false && value !== "") query.append(name, value === true ? "1" : String(value));
@@ -182,7 +182,7 @@ export function withNotes(frame) {
 
 // Where the reader is: the path and the query of the address.
 const listeners = [];
-const told = () => listeners.forEach((listener) => listener());
+const notify = () => listeners.forEach((listener) => listener());
 
 export const places = {
   address: () => location.pathname + location.search,
@@ -197,10 +197,10 @@ export const places = {
     return withQuery(path.split("/").map(encodeURIComponent).join("/"), values instanceof URLSearchParams ? Object.fromEntries(values) : values);
   },
 
-  // Go to an address, and say so; push it without a word.
+  // Go to an address, and notify the listeners; push only changes the address.
   go(address) {
     history.pushState(null, "", address);
-    told();
+    notify();
   },
 
   push(address) {
@@ -210,7 +210,7 @@ export const places = {
   // Show what is typed, in place of what was typed before.
   replace(address) {
     history.replaceState(null, "", address);
-    told();
+    notify();
   },
 
   // Call a function at each new address. Links to views do not load the page anew.
@@ -228,7 +228,7 @@ export const places = {
   },
 };
 
-function decoded(path) {
+export function decoded(path) {
   try {
     return decodeURIComponent(path);
   } catch {

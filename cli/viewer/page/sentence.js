@@ -7,7 +7,6 @@ import { Fault } from "./fault.js";
 import { choice, directionBox, faultBox, runBox, runLine, tick } from "./forms.js";
 import { table } from "./tables.js";
 
-const MOST_HEADS = 16;
 const SOURCES = ["head", "layer", "all", "ensemble"];
 
 const LAYOUTS = [["line", "words in a line"], ["columns", "two columns"]];

@@ -2,8 +2,9 @@
 // methods are those of cli/viewer/page/rest.js.
 import { frameOf, rowsOf } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
+import { runNamed } from "viewer/context.js";
 import { Fault } from "viewer/fault.js";
-import { runIn, shown, withNotes } from "viewer/rest.js";
+import { decoded, runIn, shown, withNotes, withQuery } from "viewer/rest.js";
 import { Compiler } from "./compiler.js";
 import { Database } from "./database.js";
 import { shownRecord } from "./shown.js";
@@ -50,20 +51,13 @@ export class Published {
     return this.manifest.runs.find((run) => run.id === id);
   }
 
-  #runOf(name) {
-    const { runs, name: bank } = this.manifest;
-    const run = runs.find((known) => known.name === name) ?? runs.find((known) => String(known.id) === name);
-    if (!run) throw new Fault(`There is no run ${name} in ${bank}.`, `It has: ${runs.map((known) => known.name).join(", ")}.`);
-    return run;
-  }
-
   // The rows of an analysis. With no more than a run they were written when the bank was published;
   // others are asked of the bank.
   async frame(name, parameters) {
     const analysis = this.listed.analyses[name];
     const takesRun = analysis.parameters.some((parameter) => parameter.name === "run");
     if (Object.keys(parameters).every((key) => key === "run")) {
-      const run = takesRun ? (parameters.run ? this.#runOf(parameters.run).id : this.manifest.defaults[name]) : "any";
+      const run = takesRun ? (parameters.run ? runNamed(this.manifest, parameters.run).id : this.manifest.defaults[name]) : "any";
       const { fact, remedy } = this.manifest.unanswered[name] ?? {};
       if (run === null && fact) throw new Fault(fact, remedy);
       const answer = run === null ? null : await this.file(`answers/${run}/${name}.json`);
@@ -146,7 +140,7 @@ export class Published {
   }
 
   map(run) {
-    return this.#record(run ? this.#runOf(run).id : this.manifest.defaults.figure_6, "map", "The places of the heads");
+    return this.#record(run ? runNamed(this.manifest, run).id : this.manifest.defaults.figure_6, "map", "The places of the heads");
   }
 
   examples(run, head, { relation, direction, most }) {
@@ -206,7 +200,7 @@ export class Published {
     if (sample) rows.sort((a, b) => a.sentence - b.sentence);
     const names = rows.length ? Object.keys(rows[0]) : ["sent_id", "sentence"];
     const frame = frameOf(rows, names.map((name) => [name, typeof rows[0]?.[name] === "number" ? "integer" : "text"]));
-    const reading = run ? this.#runOf(run) : this.#run(this.manifest.shown);
+    const reading = run ? runNamed(this.manifest, run) : this.#run(this.manifest.shown);
     const read = reading && new Set((await this.#names(reading)).map(([number]) => number));
     const unread = read ? [...new Set(rows.map((row) => row.sentence))].filter((sentence) => !read.has(sentence)) : [];
     return { ...frame, nodes: compiled.nodes, run: compiled.run, isOfHeads: false, shown: reading?.name, unread };
@@ -233,7 +227,7 @@ export class Published {
   // One sentence as it is drawn; attnbank explore shows more of it.
   async show(options) {
     const { sentence: name, relation, hit } = options;
-    const run = options.run ? this.#runOf(options.run) : this.#run(this.manifest.shown);
+    const run = options.run ? runNamed(this.manifest, options.run) : this.#run(this.manifest.shown);
     if (!run) throw new Fault("No run of this bank shows sentences.");
     if (relation) this.#checkRelation(relation);
     const names = await this.#names(run);
@@ -252,7 +246,7 @@ export class Published {
     if (/^\s*pattern|\{/.test(name)) {
       const made = await this.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: null, limit: 1000, sample: null });
       const places = new Map(names.map(([id], at) => [id, at]));
-      const row = (await this.database.rows(made.statement)).find((found) => places.has(found.sentence));
+      const row = (await this.database.rows(made.statement)).find((hit) => places.has(hit.sentence));
       if (!row) throw new Fault(`The request matches nothing in the run ${run.name}.`);
       return places.get(row.sentence);
     }
@@ -322,21 +316,11 @@ export const places = {
     const [path, query = ""] = location.hash.slice(1).split(/\?(.*)/s);
     const given = Object.create(null);
     for (const [name, value] of new URLSearchParams(query)) if (value) given[name] = value;
-    let decoded = path || "/";
-    try {
-      decoded = decodeURIComponent(decoded);
-    } catch {
-      // a % that begins no character stays as it is
-    }
-    return { path: decoded, given };
+    return { path: decoded(path || "/"), given };
   },
 
   link(path, values = {}) {
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(values)) {
-      if (value !== null && value !== undefined && value !== false && value !== "") query.append(name, value === true ? "1" : String(value));
-    }
-    return `#${path.split("/").map(encodeURIComponent).join("/")}${query.size ? `?${query}` : ""}`;
+    return `#${withQuery(path.split("/").map(encodeURIComponent).join("/"), values)}`;
   },
 
   go(address) {

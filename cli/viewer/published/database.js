@@ -5,7 +5,7 @@ import { Fault } from "viewer/fault.js";
 import { frameOf } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
 
-export const MOST_WHOLE = 500e6;
+const MOST_WHOLE = 500e6;
 // Bytes of a bank that is downloaded whole where its host answers no ranges.
 
 const AHEAD = 81_920;

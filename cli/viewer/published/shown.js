@@ -118,7 +118,7 @@ function tops({ sheet, heads, direction, relation, run, id: number, saved }, byH
       const peak = peaks.get(position.position);
       const found = peak ? (backward ? peak.most_attending : peak.most_attended) : null;
       const gold = savedHeads ? savedHeads.get(position.word) ?? null : position.head_word;
-      const kept = special.map((to) => weights.get(position.position)?.[to] ?? null);
+      const toSpecial = special.map((to) => weights.get(position.position)?.[to] ?? null);
       rows.push({
         sent_id: sheet.name, layer, head, position: position.position, index: position.index, dependent: position.text,
         found_position: found, found: found === null ? null : textAt.get(found) ?? null,
@@ -126,7 +126,7 @@ function tops({ sheet, heads, direction, relation, run, id: number, saved }, byH
         gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : position.head_form,
         relation: savedHeads ? (gold === null ? null : relation) : position.relation,
         correct: gold === null || hidden(position.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
-        special: kept.includes(null) ? null : kept.reduce((sum, value) => sum + value, 0),
+        special: toSpecial.includes(null) ? null : toSpecial.reduce((sum, value) => sum + value, 0),
         run: run.name,
       });
     }
