@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
-    from attnbank.ingest.engines.parts import ingest_to_export
     from attnbank.ingest.losses.head_sets import AblateOptions, HeadSet, LossOptions
     from attnbank.ingest.losses.surprisal import ablate, surprisal
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
+    from attnbank.ingest.parts import ingest_to_export
     from attnbank.ingest.precomputed import add_run
     from attnbank.ingest.run import estimate, estimate_series, ingest, ingest_series
     from attnbank.ingest.store.annotations import annotate
@@ -46,7 +46,7 @@ _MODULES = {
     "add_text": "store.corpus",
     **dict.fromkeys(("estimate", "estimate_series", "ingest", "ingest_series"), "run"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
-    "ingest_to_export": "engines.parts",
+    "ingest_to_export": "parts",
 }
 
 
@@ -63,7 +63,7 @@ def wait_passively() -> None:
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _MODULES[name] in ("engines.parts", "losses.surprisal", "precomputed", "run"):
+    if _MODULES[name] in ("parts", "losses.surprisal", "precomputed", "run"):
         what = "an export" if name == "ingest_to_export" else "a bank"
         require_extra(f"Filling {what}", "ingest", *FILLING)
         wait_passively()

@@ -21,7 +21,7 @@ from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASUR
 from attnbank.ingest.attention.pieces_and_peaks import RowSums, RunFacts
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Planner, SharedPlans
-from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
+from attnbank.ingest.masked import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import InputTokenizer

@@ -101,7 +101,7 @@ def _load_model(context: RequestContext, choice: ModelChoice) -> Model:
 
     def loaded() -> Model:
         model = load(name, random_seed=choice.seed, revision=revision)
-        model.input_tokenizer.read_special_tokens()  # so that a typed mask is a mask
+        model.input_tokenizer.recognise_special_tokens()  # so that a typed mask is a mask
         return model
 
     loaded_model = handle.compute_once(key, loaded)

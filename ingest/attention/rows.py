@@ -27,7 +27,7 @@ from attnbank.ingest.attention.pieces_and_peaks import (
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.planning import Batch
-from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
+from attnbank.ingest.masked import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.store.writer import ID, INT, SMALL, TEXT, arrow_schema
 from attnbank.sql.ids import row_id

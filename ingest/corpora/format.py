@@ -1,6 +1,6 @@
 """Corpus files, the formats in which they are read, and the parsing that line-based formats share.
 
-The formats are the modules in the folder `formats` that have a FORMAT. The format of a file is
+The formats are the `Format`s in the modules of the folder `formats`. The format of a file is
 recognised from its content, not from its name.
 """
 
@@ -185,7 +185,12 @@ def formats() -> dict[str, Format]:
     names = (f"{folder.__name__}.{module.name}" for module in iter_modules(folder.__path__))
     modules = [import_module(name) for name in names]
     by_rank = sorted(
-        (module.FORMAT for module in modules if hasattr(module, "FORMAT")),
+        (
+            value
+            for module in modules
+            for value in vars(module).values()
+            if isinstance(value, Format)
+        ),
         key=lambda format: (format.rank, format.name),
     )
     return {format.name: format for format in by_rank}

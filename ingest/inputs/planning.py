@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 from attnbank.ingest.inputs.candidate_inputs import (
     WINDOW,
@@ -55,8 +56,16 @@ class Plan:
     batches: Iterator[Batch]
 
 
-PlanKey = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
-SharedPlans = dict[PlanKey, tuple[int, list[Batch]]]
+class PlanKey(NamedTuple):
+    """What tells the plans of the runs of a series apart; the rest of a Planner is the same."""
+
+    corpus: int
+    batch_tokens: int
+    batching: Batching
+    earlier_batch_tokens: tuple[tuple[int, int], ...]
+
+
+SharedPlans = dict[PlanKey, tuple[int, list[Batch]]]  # the sentences and the batches of each
 _MOST_SHARED_TOKENS = 3_000_000  # of a plan that is kept for the next run: some hundred megabytes
 
 
@@ -96,7 +105,7 @@ class Planner:
         """
         if self.shared is None:
             return self._make_plan(query, corpus, on_inputs)
-        key = (corpus, self.batch_tokens, self.batching, self.earlier_batch_tokens)
+        key = PlanKey(corpus, self.batch_tokens, self.batching, self.earlier_batch_tokens)
         if key in self.shared:
             sentences, batches = self.shared[key]
             return Plan(sentences, iter(batches))

@@ -35,8 +35,7 @@ from torch.utils.hooks import RemovableHandle
 
 from attnbank.ingest.inputs.spelling import BYTES
 from attnbank.ingest.losses.head_sets import HeadReplacement
-from attnbank.ingest.masked.masking import logits_at
-from attnbank.ingest.masked.passes import replay_layers
+from attnbank.ingest.masked import logits_at, replay_layers
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -259,10 +258,10 @@ class Scorer:
                     yield _ModelInput(text.ids, text.segments, points)
                 continue
             assert self.model.masked_lm is not None
-            mask = self.model.masked_lm.mask
+            mask_token = self.model.masked_lm.mask_token
             for at, (start, end) in numbered:
                 for token in range(start, end):
-                    ids = (*text.ids[:token], *[mask] * (end - token), *text.ids[end:])
+                    ids = (*text.ids[:token], *[mask_token] * (end - token), *text.ids[end:])
                     point = _Point(token, text.ids[token], at)
                     yield _ModelInput(ids, text.segments, [point])
 

@@ -203,8 +203,8 @@ class InputTokenizer:
             mask=tokenizer.mask_token,
         )
 
-    def read_special_tokens(self) -> None:
-        """From now on, encode text such as `[MASK]` as the special token (by default, as text)."""
+    def recognise_special_tokens(self) -> None:
+        """From now on, encode `[MASK]` and the like in a text as special tokens, not as text."""
         for way in (self.split_rules.start, self.split_rules.spaced, self.split_rules.joined):
             way.tokenizer.encode_special_tokens = False
 

@@ -177,7 +177,7 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
     annotator = files = None
     beside = licence_of_files(source.path for source in sources if Path(source.name).exists())
     if "text" in formats and options.spacy is not None:
-        from attnbank.ingest.corpora.formats.text import pipeline_identity
+        from attnbank.ingest.corpora.formats.spacy_docs import pipeline_identity
 
         annotator, files = pipeline_identity(options.spacy)
     facts = CorpusFacts(

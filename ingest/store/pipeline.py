@@ -27,7 +27,7 @@ from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.candidate_inputs import NO_LOCK, Query, cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner
-from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
+from attnbank.ingest.masked import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.progress import ProgressCounter
 from attnbank.ingest.store.writer import forget_blocks, insert

@@ -8,7 +8,7 @@ import pytest
 from corpus_text import Items, problem_and_sentence
 
 from attnbank.ingest.corpora.document import Problem, Sentence, Word
-from attnbank.ingest.corpora.formats.docbin import read_docbin
+from attnbank.ingest.corpora.formats.spacy_docs import read_docbin
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -13,8 +13,8 @@ from pipelines import other_pipeline
 
 from attnbank.ingest import IngestOptions, add_text
 from attnbank.ingest.corpora.document import Problem, Sentence
-from attnbank.ingest.corpora.formats import text as plain
-from attnbank.ingest.corpora.formats.text import read_text
+from attnbank.ingest.corpora.formats import spacy_docs
+from attnbank.ingest.corpora.formats.spacy_docs import read_text
 from attnbank.ingest.corpora.sources import find_sources
 from attnbank.sql.errors import CallError
 
@@ -49,7 +49,7 @@ def test_a_paragraph_that_is_no_text_is_a_problem(tiny_pipeline: Path) -> None:
 def test_a_long_paragraph_is_annotated_in_pieces(
     tiny_pipeline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain, "LONGEST_PARAGRAPH", 30)
+    monkeypatch.setattr(spacy_docs, "LONGEST_DOC", 30)
     read = items("Rain fell .\nThe dogs barked .\n" * 3 + "It stopped . " * 5, tiny_pipeline)
     found = [item for item in read if isinstance(item, Sentence)]
     assert {sentence.paragraph for sentence in found} == {1}
@@ -59,7 +59,7 @@ def test_a_long_paragraph_is_annotated_in_pieces(
 
 
 def test_the_identity_of_a_pipeline(tiny_pipeline: Path, tmp_path: Path) -> None:
-    name, digest = plain.pipeline_identity(str(tiny_pipeline))
+    name, digest = spacy_docs.pipeline_identity(str(tiny_pipeline))
     assert re.fullmatch(r"en_pipeline 0\.0\.0 \(spaCy [0-9.]+\)", name)
     files = sorted(path for path in tiny_pipeline.rglob("*") if path.is_file())
     lines = [
@@ -68,7 +68,7 @@ def test_the_identity_of_a_pipeline(tiny_pipeline: Path, tmp_path: Path) -> None
     ]
     assert digest == hashlib.sha256("".join(lines).encode()).hexdigest()
     shutil.copytree(tiny_pipeline, tmp_path / "moved")
-    assert plain.pipeline_identity(str(tmp_path / "moved")) == (name, digest)
+    assert spacy_docs.pipeline_identity(str(tmp_path / "moved")) == (name, digest)
 
 
 @pytest.mark.slow
@@ -80,9 +80,9 @@ def test_a_pipeline_that_changes_in_place_is_read_anew(tiny_pipeline: Path, tmp_
         read = read_sentences(TEXT, read_text, "file", str(folder))
         return [word.lemma for sentence in read for word in sentence.words]
 
-    before, words = plain.pipeline_identity(str(folder)), lemmas()
+    before, words = spacy_docs.pipeline_identity(str(folder)), lemmas()
     other_pipeline(folder, folder)
-    after = plain.pipeline_identity(str(folder))
+    after = spacy_docs.pipeline_identity(str(folder))
     assert after[0] == before[0] and after[1] != before[1]
     assert lemmas() != words
 
@@ -98,7 +98,7 @@ def test_a_pipeline_without_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "    return pipeline\n"
     )
     _install(tmp_path, "handmade", code, monkeypatch)
-    first, second = (plain.pipeline_identity("handmade") for _ in range(2))
+    first, second = (spacy_docs.pipeline_identity("handmade") for _ in range(2))
     assert first == second and len(first[1]) == 64
 
 

@@ -20,7 +20,7 @@ from hostile import Refused
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora import document
 from attnbank.ingest.corpora.document import MOST_LINE, CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.formats.docbin import count_items
+from attnbank.ingest.corpora.formats.spacy_docs import count_items
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import AttnbankError
 

@@ -106,7 +106,7 @@ def _expected(model: Model, whole: Any, texts: list[Text]) -> list[float]:
         boundary = oracle_words.boundaries(model.input_tokenizer.tokenizer, {"<|endoftext|>"})
         return oracle_ablation.causal(whole, _plain(texts), boundary)
     assert model.masked_lm is not None
-    return oracle_ablation.masked(whole, _plain(texts), model.masked_lm.mask)
+    return oracle_ablation.masked(whole, _plain(texts), model.masked_lm.mask_token)
 
 
 def _begins(model: Model) -> list[int]:

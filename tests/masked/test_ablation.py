@@ -17,8 +17,7 @@ from fixture_types import Models
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.masking import InputMask
-from attnbank.ingest.masked.passes import Ablation
+from attnbank.ingest.masked import Ablation, InputMask
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.sql.errors import AttnbankError, CallError

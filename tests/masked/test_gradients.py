@@ -20,10 +20,9 @@ from fixture_types import Models
 from partial_runs import ingest_part
 from torch import Tensor
 
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import IngestOptions, estimate, ingest, masked
 from attnbank.ingest.attention.rows import pad_batch
-from attnbank.ingest.masked import passes
-from attnbank.ingest.masked.passes import Gradients
+from attnbank.ingest.masked import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.store import pipeline
@@ -176,7 +175,7 @@ def test_the_bank_holds_the_gradients_of_each_input_alone(
 ) -> None:
     """Batches, padding and the choice of the masked tokens change nothing."""
     if kind == "roberta":
-        monkeypatch.setattr(passes, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
+        monkeypatch.setattr(masked, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
     folder = tiny_masked_lm(kind)
     path = tmp_path / "x.duckdb"
     assert ingest(options(path, press, folder, mask_seed=7)).sentences == 10

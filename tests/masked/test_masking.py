@@ -10,7 +10,7 @@ from fixture_types import Models
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.masked.masking import InputMask, Masking
+from attnbank.ingest.masked import InputMask, Masking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -113,7 +113,7 @@ def test_a_model_says_which_tokens_are_special(tiny_masked_lm: Models, kind: str
     assert model is not None
     tokenizer, _ = slow.load(tiny_masked_lm(kind))
     names = tokenizer.convert_ids_to_tokens
-    assert names(model.mask) == tokenizer.mask_token
+    assert names(model.mask_token) == tokenizer.mask_token
     special = {"[PAD]", "[CLS]", "[SEP]", "[MASK]", "<s>", "<pad>", "</s>", "<mask>"}
     unknown = {"[UNK]", "<unk>"}
     assert {names(each) for each in model.special} == set(tokenizer.get_vocab()) & special

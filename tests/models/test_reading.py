@@ -243,7 +243,7 @@ def test_what_is_written_like_a_special_token_is_text(sample_text: list[str], ki
     assert [piece.id for piece in shared.pieces] == ids
     named = set(theirs.convert_tokens_to_ids(["<note>", "[MASK]", "</s>"]))
     assert not named & set(ids) and theirs(text)["input_ids"] != ids
-    own.read_special_tokens()
+    own.recognise_special_tokens()
     (read,) = own.pieces([(words, [True] * len(words))])
     assert not isinstance(read, Unalignable)
     assert named <= {piece.id for piece in read}

@@ -18,9 +18,15 @@ from forked import Forked
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
-from attnbank.ingest.engines.parts import FolderPart, Work, WrittenPart, parse_part_list, write_part
-from attnbank.ingest.engines.spark import SparkEngine
 from attnbank.ingest.options import Report
+from attnbank.ingest.parts import (
+    FolderPart,
+    SparkEngine,
+    Work,
+    WrittenPart,
+    parse_part_list,
+    write_part,
+)
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
@@ -97,7 +103,7 @@ def _check_same(
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a few batches, so that there are many."""
-    monkeypatch.setattr("attnbank.ingest.engines.parts.WEIGHTS", 40_000)
+    monkeypatch.setattr("attnbank.ingest.parts.WEIGHTS", 40_000)
 
 
 @pytest.mark.slow
@@ -233,7 +239,7 @@ def _check_whole_or_refused(folder: Path, bank: Path, options: IngestOptions) ->
 HERE = """
 import attnbank.cli.commands.ingest as command
 from attnbank.ingest import ingest_to_export
-from attnbank.ingest.engines import parts
+from attnbank.ingest import parts
 
 class Here:
     at_once = 2

@@ -16,7 +16,7 @@ from fixture_types import Models
 pytestmark = pytest.mark.slow
 
 SMALL_PARTS = """
-import attnbank.ingest.engines.parts as parts
+import attnbank.ingest.parts as parts
 parts.WEIGHTS = 40_000
 """
 

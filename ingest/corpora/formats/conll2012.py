@@ -176,8 +176,8 @@ def _parse_constituents(cells: Sequence[str], line: int) -> tuple[Constituent, .
     if all(cell in _NONE for cell in cells):
         return ()
     phrases: list[tuple[str, int, int | None]] = []  # label, first word, parent
-    last: dict[int, int] = {}
-    open_: list[int] = []
+    last_word: dict[int, int] = {}  # by number of the phrase
+    open_: list[int] = []  # numbers
     for index, cell in enumerate(cells, start=1):
         at = line + index - 1
         opening = _OPENING.match(cell)
@@ -195,19 +195,19 @@ def _parse_constituents(cells: Sequence[str], line: int) -> tuple[Constituent, .
         if len(closing) > len(open_):
             raise FaultError("bad-parse", ") closes a constituent that is not open", at)
         for _ in closing:
-            last[open_.pop()] = index
+            last_word[open_.pop()] = index
     if open_:
         label, first, _ = phrases[open_[-1] - 1]
         raise FaultError("bad-parse", f"{label} is not closed", line + first - 1)
     return tuple(
-        Constituent(label, first, last[number], parent)
+        Constituent(label, first, last_word[number], parent)
         for number, (label, first, parent) in enumerate(phrases, start=1)
     )
 
 
 def _parse_spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
     open_: dict[str, list[int]] = defaultdict(list)
-    spans: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, str]] = []  # first word, last word, entity
     for index, cell in enumerate(cells, start=1):
         for item in () if cell in _NONE else cell.split("|"):
             bracket = _BRACKET.fullmatch(item)
@@ -221,14 +221,14 @@ def _parse_spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
                     fact = f"{entity}) closes a mention that is not open"
                     raise FaultError("unbalanced-entity", fact, line + index - 1)
                 # Of nested mentions of one entity the inner one ends first.
-                spans.append((open_[entity].pop(), -index, entity))
+                spans.append((open_[entity].pop(), index, entity))
     for entity, starts in open_.items():
         if starts:
             fact = f"the mention of entity {entity} is not closed"
             raise FaultError("unclosed-entity", fact, line + starts[-1] - 1)
-    check_covered([1 - last - first for first, last, _ in spans], line)
-    spans.sort(key=lambda span: span[:2])
-    return [EntitySpan(entity, tuple(range(first, 1 - last))) for first, last, entity in spans]
+    check_covered([last - first + 1 for first, last, _ in spans], line)
+    spans.sort(key=lambda span: (span[0], -span[1]))  # of the same start, the longest first
+    return [EntitySpan(entity, tuple(range(first, last + 1))) for first, last, entity in spans]
 
 
 FORMAT = Format(

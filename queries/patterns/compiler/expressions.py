@@ -102,6 +102,7 @@ _COMPUTED_FEATURES = {
 def feature_test(test: syntax.Test, row: str) -> str:
     """Compile a test of a feature of the word in the row with that alias."""
     name = test.feature
+    # [ExtPos=ADV/upos=ADV]: ExtPos is ADV, or the word has no ExtPos and its upos is ADV.
     if test.fallback is not None:
         first = feature_test(replace(test, fallback=None), row)
         missing = feature_test(syntax.Test(name, "absent", (), test.position), row)

@@ -1,4 +1,11 @@
-"""The passes of a run over its masked inputs: gradients, and the loss with heads disabled.
+"""Masks words as BERT's training does; the gradients and the loss of the masked words.
+
+As in BERT's pre-training (Devlin et al. 2019, section 3.1), 15 % of the tokens of an input are
+predicted: the nearest whole number, but at least one. Special tokens count towards the length but
+are never chosen. Of the chosen tokens, 80 % are replaced by the mask token and 10 % by a random
+token of the vocabulary; 10 % stay. The masks depend only on the seed and on the tokens of the
+input, so that neither the order of the batches, nor an interruption, nor other content of the bank
+changes them.
 
 Kovaleva et al. (2019, section 4.6) disable a head by giving every token of the input the same
 weight, 1/L for L tokens (special tokens included, padding not), so that its output is the mean of
@@ -13,10 +20,12 @@ is freed that late, as DuckDB's bindings do.
 
 from __future__ import annotations
 
+import hashlib
+import random
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,14 +36,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from attnbank.ingest.masked.masking import (
-    InputMask,
-    MaskedBatch,
-    MaskedLM,
-    Masking,
-    apply_masks,
-    tiny_batch,
-)
+from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import Ablate, IngestOptions, Replacement
 from attnbank.sql.errors import AttnbankError
 
@@ -43,9 +45,148 @@ if TYPE_CHECKING:
 
     from attnbank.ingest.inputs.planning import Batch
 
+SHARE = 0.15
+_TO_MASK, _TO_MASK_OR_RANDOM = 0.8, 0.9
 # Padded tokens of one backward pass, which holds the outputs of all layers: in BERT 0.6 MB a token.
 TOKENS_AT_ONCE = 512
 _IMPLEMENTATION = "attnbank_ablation"
+
+
+@dataclass(frozen=True)
+class InputMask:
+    """The masked tokens of one input: their indices, ascending, and two token ids for each."""
+
+    tokens: tuple[int, ...]
+    input_ids: tuple[int, ...]  # what the model reads there
+    target: tuple[int, ...]  # what it should predict: the id in the text
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """Masked inputs padded together, with M masked tokens in all, input by input."""
+
+    ids: Tensor  # [B, T] int64, after masking
+    input: Tensor  # [M] int64, index of the input in the batch
+    token: Tensor  # [M] int64, index of the token in the input
+    target: Tensor  # [M] int64, the id to be predicted
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How inputs are masked: the seed, and token ids of the vocabulary."""
+
+    seed: int
+    mask_token: int
+    never_masked: frozenset[int]  # special tokens, which may also occur in the text as words
+    vocabulary: tuple[int, ...]  # the tokens that a random token is drawn from
+
+    def draw_mask(self, encoded: Encoded) -> InputMask:
+        """Return the mask of an input; it is empty if all its tokens are special."""
+        candidates = [
+            token
+            for position in encoded.positions
+            if position.is_candidate
+            for token in range(position.start, position.end)
+            if encoded.ids[token] not in self.never_masked
+        ]
+        # random() is the only method whose numbers Python promises not to change. Its seed is a
+        # digest because hash() of a text differs from process to process.
+        text = f"{self.seed}:{','.join(map(str, encoded.ids))}"
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+        draw = random.Random(seed).random
+        count = min(len(candidates), max(1, round(SHARE * len(encoded.ids))))
+        shuffled = sorted((draw(), token) for token in candidates)
+        tokens = sorted(token for _, token in shuffled[:count])
+        input_ids = []
+        for token in tokens:
+            # Always two draws, so that one token's outcome does not shift those of the next.
+            kind, pick = draw(), draw()
+            if kind < _TO_MASK:
+                input_ids.append(self.mask_token)
+            elif kind < _TO_MASK_OR_RANDOM:
+                input_ids.append(self.vocabulary[int(pick * len(self.vocabulary))])
+            else:
+                input_ids.append(encoded.ids[token])
+        return InputMask(
+            tuple(tokens), tuple(input_ids), tuple(encoded.ids[token] for token in tokens)
+        )
+
+
+def apply_masks(ids: Tensor, masked: Sequence[InputMask]) -> MaskedBatch:
+    """Return a batch with its masks applied to a copy of its padded token ids, [B, T] int64."""
+    row = _flat([[at] * len(input_mask.tokens) for at, input_mask in enumerate(masked)])
+    token = _flat([input_mask.tokens for input_mask in masked])
+    masked_ids = ids.clone()
+    masked_ids[row, token] = _flat([input_mask.input_ids for input_mask in masked])
+    return MaskedBatch(masked_ids, row, token, _flat([input_mask.target for input_mask in masked]))
+
+
+def _flat(parts: Sequence[Sequence[int]]) -> Tensor:
+    return torch.tensor([value for part in parts for value in part], dtype=torch.int64)
+
+
+@dataclass(frozen=True)
+class MaskedLM:
+    """A model with its masked-language-model head; tokens are ids. Its parameters are frozen."""
+
+    module: Any  # transformers.PreTrainedModel
+    device: torch.device
+    takes_segments: bool
+    mask_token: int
+    special: frozenset[int]  # without the unknown token
+    vocabulary: tuple[int, ...]  # all tokens that are neither special nor unknown
+
+    def losses(
+        self, batch: MaskedBatch, attention_mask: Tensor, segments: Tensor, **settings: Any
+    ) -> tuple[Tensor, Any]:
+        """Return the cross-entropy of each masked token, [M] float32 in nats, and the output.
+
+        `attention_mask` and `segments` are [B, T] int64; `settings` are passed to the model.
+        """
+        inputs = {
+            "input_ids": batch.ids.to(self.device),
+            "attention_mask": attention_mask.to(self.device),
+        }
+        if self.takes_segments:
+            inputs["token_type_ids"] = segments.to(self.device)
+        position = batch.input.to(self.device), batch.token.to(self.device)
+        logits, output = logits_at(self.module, inputs | settings, *position)
+        target = batch.target.to(self.device)
+        return torch.nn.functional.cross_entropy(logits, target, reduction="none"), output
+
+
+def logits_at(
+    module: Any, inputs: dict[str, Any], row: Tensor, token: Tensor
+) -> tuple[Tensor, Any]:
+    """Run a model; return its logits at N tokens, [N, vocabulary], and the output.
+
+    `row` and `token` are the indices of each token in the inputs, [N] int64.
+    """
+
+    def select(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        hidden, *remaining = arguments
+        is_whole = hidden.shape[:2] == inputs["input_ids"].shape
+        return (hidden[row, token] if is_whole else hidden, *remaining)
+
+    # Logits of all tokens would be large and slow: the output embeddings get these only.
+    last = module.get_output_embeddings()
+    with nullcontext() if last is None else last.register_forward_pre_hook(select):
+        output = module(**inputs)
+    logits = output.logits
+    if logits.ndim == 3:  # the head does not end in its output embeddings (MobileBERT)
+        logits = logits[row, token]
+    return logits, output
+
+
+def tiny_batch(model: MaskedLM) -> tuple[MaskedBatch, Tensor, Tensor]:
+    """Return a batch of one input of three mask tokens to test a model with.
+
+    With it come its attention mask and its segments.
+    """
+    ids = torch.full((1, 3), model.mask_token)
+    ones = torch.ones(1, dtype=torch.int64)
+    batch = MaskedBatch(ids, ones - 1, ones, ones * model.vocabulary[0])
+    return batch, torch.ones_like(ids), torch.zeros_like(ids)
 
 
 @dataclass(frozen=True)
@@ -66,11 +207,11 @@ class MaskedPasses:
     ablation: Ablation | None
 
     def measure_batch(
-        self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
+        self, batch: Batch, ids: Tensor, attention_mask: Tensor, segments: Tensor
     ) -> MaskedLoss:
-        """Return the results for a batch with padded `ids`, `mask`, `segments`, [B, T] int64."""
+        """Return the results for a batch; the padded inputs are [B, T] int64."""
         masked = [self.masking.draw_mask(model_input.encoded) for model_input in batch.inputs]
-        arguments = ids, mask, segments, masked
+        arguments = ids, attention_mask, segments, masked
         return MaskedLoss(
             masked=np.array([len(input_mask.tokens) for input_mask in masked]),
             gradients=None if self.gradients is None else self.gradients.compute(*arguments),
@@ -86,7 +227,7 @@ def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasse
     if model is None:
         return None
     return MaskedPasses(
-        masking=Masking(options.mask_seed, model.mask, model.special, model.vocabulary),
+        masking=Masking(options.mask_seed, model.mask_token, model.special, model.vocabulary),
         gradients=Gradients(model) if options.gradients else None,
         ablation=Ablation(model, options.ablate, options.replacement) if options.ablate else None,
     )
@@ -113,28 +254,32 @@ class Gradients:
             ) from error
 
     def compute(
-        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
+        self, ids: Tensor, attention_mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> list[np.ndarray]:
         """Return signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
 
-        `ids`, `mask` and `segments` are [B, T] int64; `masked` has one entry per input. Rows and
-        columns of padding have no meaning; an input without masked tokens has zeros.
+        The padded inputs are [B, T] int64; `masked` has one entry per input. Rows and columns of
+        padding have no meaning; an input without masked tokens has zeros.
         """
         size = max(1, TOKENS_AT_ONCE // ids.shape[1])
         parts = []
         for start in range(0, len(ids), size):
             cut = slice(start, start + size)
             batch = apply_masks(ids[cut], masked[cut])
-            parts.append(self._gradients(batch, mask[cut], segments[cut]))
+            parts.append(self._gradients(batch, attention_mask[cut], segments[cut]))
         return [np.concatenate(layer) for layer in zip(*parts, strict=True)]
 
-    def _gradients(self, batch: MaskedBatch, mask: Tensor, segments: Tensor) -> list[np.ndarray]:
+    def _gradients(
+        self, batch: MaskedBatch, attention_mask: Tensor, segments: Tensor
+    ) -> list[np.ndarray]:
         embeddings = self._model.module.get_input_embeddings()
         # The parameters are frozen: gradients must begin somewhere below the first layer.
         hook = embeddings.register_forward_hook(lambda module, _, output: output.requires_grad_())
         with torch.enable_grad(), hook:
-            losses, output = self._model.losses(batch, mask, segments, output_attentions=True)
-            counts = torch.bincount(batch.input, minlength=len(mask)).to(losses.device)
+            losses, output = self._model.losses(
+                batch, attention_mask, segments, output_attentions=True
+            )
+            counts = torch.bincount(batch.input, minlength=len(attention_mask)).to(losses.device)
             total = (losses / counts[batch.input.to(losses.device)]).sum()
             gradients = torch.autograd.grad(total, output.attentions)
         return [gradient.float().cpu().numpy() for gradient in gradients]
@@ -210,7 +355,7 @@ class Ablation:
             self._layers.append(model.module.get_submodule(layer[1]))
 
     def losses(
-        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
+        self, ids: Tensor, attention_mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> np.ndarray:
         """Return the loss in nats, summed over the masked tokens: [variants, B] float64."""
         batch = apply_masks(ids, masked)
@@ -219,12 +364,17 @@ class Ablation:
         for sums, variant in zip(totals, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
             with replay_layers(self._layers, outputs, below):
-                _, losses, _ = self._pass(variant, batch, mask, segments)
+                _, losses, _ = self._pass(variant, batch, attention_mask, segments)
             np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
         return totals
 
     def _pass(
-        self, variant: Variant, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
+        self,
+        variant: Variant,
+        batch: MaskedBatch,
+        attention_mask: Tensor,
+        segments: Tensor,
+        **settings: Any,
     ) -> tuple[list[tuple[Any, int]], Tensor, Any]:
         """Run one variant.
 
@@ -232,7 +382,9 @@ class Ablation:
         losses [M]; and the model's output.
         """
         calls: list[tuple[Any, int]] = []
-        real = mask.float().to(self._model.device)  # [B, T], 1 for a token and 0 for padding
+        real = attention_mask.float().to(
+            self._model.device
+        )  # [B, T], 1 for a token and 0 for padding
 
         def replace(module: Any, output: Tensor, value: Tensor) -> Tensor:
             heads = output.shape[2]
@@ -256,7 +408,7 @@ class Ablation:
         token = _replace_in_pass.set(replace)
         try:
             with torch.inference_mode():
-                losses, output = self._model.losses(batch, mask, segments, **settings)
+                losses, output = self._model.losses(batch, attention_mask, segments, **settings)
         finally:
             _replace_in_pass.reset(token)
             config._attn_implementation = before

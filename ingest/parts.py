@@ -3,7 +3,7 @@
 The corpus is read and planned once on this machine, into a small bank beside the export, which has
 everything but the big tables. These are written by the other machines as Parquet files, in parts of
 some batches each, and committed part by part. An engine hands the parts out: any that calls a
-Python function, `write_part`, on other machines can be one.
+Python function, `write_part`, on other machines can be one; `SparkEngine` is that of Spark.
 
 A task may be retried after its machine was lost, or run twice at the same time. So a file is
 written under a hidden name and renamed when it is complete, if no other task was faster.
@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
+import pickle
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import duckdb
 import pyarrow as pa
@@ -32,7 +36,7 @@ from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch
-from attnbank.ingest.masked.passes import MaskedPasses
+from attnbank.ingest.masked import MaskedPasses
 from attnbank.ingest.models.loading import Model, ModelFacts
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.progress import OnProgress, ignore_progress
@@ -53,6 +57,9 @@ from attnbank.sql.export_format import (
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.names import literal
 from attnbank.sql.outputs import MANIFEST, expanded, take_name, unwritten
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A part has no further batch once it has so many weights (128 MB) ...
 WEIGHTS = 32_000_000
@@ -383,3 +390,95 @@ def parse_part_list(
             files = {table: ExportedFile(**file) for table, file in record["files"].items()}
             parts[record["first"]] = (line, files)
     return [parts[first] for first in sorted(parts)]
+
+
+_AT_ONCE = 4  # parts for each task that can run at the same time
+
+
+class SparkEngine:
+    """Runs parts on the executors of a Spark session, `at_once` of them at a time.
+
+    The executors must have attnbank and its extra `ingest` installed, have the model under the same
+    name, and have the folder under the same path.
+    """
+
+    def __init__(self, session: SparkSession, folder: Path) -> None:
+        self._session = session
+        self._folder = folder
+        self.at_once: int = _AT_ONCE * session.sparkContext.defaultParallelism
+
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[WrittenPart]:
+        """Compute and write parts, each as a job of its own, and yield them in order.
+
+        Raises AttnbankError, with the reason, if a task fails.
+        """
+        context, task = self._session.sparkContext, _task(self._folder, work)
+
+        def run_part(part: FolderPart) -> bytes | tuple[str, str]:
+            (result,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
+            return result
+
+        pool = ThreadPoolExecutor(len(parts))
+        try:
+            with _translate_spark_errors():
+                for result in pool.map(run_part, parts):
+                    if isinstance(result, tuple):
+                        raise AttnbankError(*result)
+                    yield pickle.loads(result)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]]:
+    """Return the function of a task: from a pickled part to a pickled WrittenPart, or an error.
+
+    The tasks are those of an RDD, because pyspark 4 has no `mapInArrow` without pandas.
+
+    Objects of attnbank are sent as bytes: a local executor can only import attnbank, and unpickle
+    them, once it has the import paths of this process.
+    """
+    paths, pickled, folder_name = list(sys.path), pickle.dumps(work), str(folder)
+
+    def task(part: bytes) -> bytes | tuple[str, str]:
+        import pathlib
+        import pickle
+        import sys
+
+        sys.path += [path for path in paths if path not in sys.path]
+        from attnbank.ingest.parts import write_part
+        from attnbank.sql.errors import AttnbankError
+
+        try:
+            written = write_part(
+                pathlib.Path(folder_name), pickle.loads(pickled), pickle.loads(part)
+            )
+        except AttnbankError as error:
+            return error.fact, error.remedy
+        return pickle.dumps(written)
+
+    return task
+
+
+@contextmanager
+def _translate_spark_errors() -> Iterator[None]:
+    """Context manager that raises errors of Spark, such as a dead executor, as AttnbankError."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    # PySpark would also log the error, with its stack trace.
+    log = logging.getLogger("SQLQueryContextLogger")
+    was_disabled, log.disabled = log.disabled, True
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        # The most informative line: the last that names an error, or else the first.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = [line for line in lines if "Error" in line.split(":")[0] or "crashed" in line]
+        reason = ["it does not say why", *lines[:1], *telling][-1][:300].rstrip(".")
+        raise AttnbankError(
+            f"Spark could not run some of the batches: {reason}.",
+            "Everything written so far is safe. Type the same command: it resumes where it"
+            " stopped.",
+        ) from error
+    finally:
+        log.disabled = was_disabled

@@ -1,1 +1,0 @@
-"""Masks words as BERT's training does: gradients, and the loss without single heads."""
