@@ -23,12 +23,12 @@ SECTIONS = {
         "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
     },
     "Run the model again": {"ablate": ["surprisal", "ablate"]},
-    "Query a bank": {
-        "info": ["info"], "query": ["queries", "query"], "sql": ["sql", "shell", "schema"]
-    },
+    "Query a bank": {"info": ["info"], "query": ["queries", "query", "sql", "shell", "schema"]},
     "Search with requests": {"find": ["find", "count", "score"]},
     "Save requests as relations": {"find": ["save", "saved"]},
-    "Pictures and pages": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
+    "Pictures and pages": {
+        "pictures": ["plot", "show", "report", "explore"], "publish": ["publish"],
+    },
     "Manage banks": {
         "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],
     },

@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import require_extra
 
 if TYPE_CHECKING:
     from attnbank.ingest.losses.head_sets import AblateOptions, HeadSet, LossOptions

@@ -1,4 +1,4 @@
-"""The format of an export: a bank's tables as Parquet files, and the manifest beside them.
+"""An export: a bank's tables as Parquet files, the SQL that loads them, and a manifest.
 
 The manifest says what was exported, and by which digests its files are known. It is written last,
 so that a folder with one is a whole export, and read as foreign text, of which nothing is believed
@@ -12,7 +12,9 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from hashlib import sha256
@@ -23,16 +25,19 @@ from urllib.parse import quote
 from attnbank.sql import answer_cache, provenance, registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import BankError, CallError, bank_error, is_full_disk
+from attnbank.sql.bank.paths import address_of, located
+from attnbank.sql.errors import AttnbankError, BankError, CallError, bank_error, is_full_disk
 from attnbank.sql.ids import BITS, refers_to
 from attnbank.sql.messages import escape_control
 from attnbank.sql.names import literal, qualified_name, quoted
-from attnbank.sql.outputs import MANIFEST, file_digest, unwritten
+from attnbank.sql.outputs import MANIFEST, check_folder, file_digest, output_folder, unwritten
 from attnbank.sql.provenance import KEY
 from attnbank.sql.registry import FORMAT
 from attnbank.sql.run_choice import find_run
+from attnbank.sql.worker import Worker
 
 if TYPE_CHECKING:
+    import psutil
     from duckdb import DuckDBPyConnection
 
 LOAD, SCHEMA = "load.sql", "schema.sql"
@@ -55,6 +60,9 @@ _OF_RUNS = {
     "probe_score": "probe in (select id from probe where {of_runs})",
     "probe_weight": "probe in (select id from probe where {of_runs})",
 }
+
+# Seconds without a byte read or written after which a process that exports is ended.
+PATIENCE = 120.0
 
 # The GB of memory that DuckDB may take, as for a statement; what it wrote needs not stay.
 _MEMORY = 2
@@ -112,6 +120,77 @@ class Manifest:
         """The manifest as JSON. The same export gives the same text."""
         whole = {"kind": _KIND, "manifest": VERSION, **asdict(self)}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def export(
+    bank: Path,
+    folder: Path,
+    *,
+    run: str | None = None,
+    force: bool = False,
+    origin: str | None = None,
+) -> list[Path]:
+    """Write a bank, or one run of it with its corpus and model, as Parquet files.
+
+    Beside them are `schema.sql` and `load.sql`, with which any DuckDB shell makes a bank from the
+    folder, and `manifest.json`, with the rows and the digest of every file. With `force` an earlier
+    export is replaced, and other files stay. `origin`, a text, goes into the metadata of every
+    Parquet file, under the key attnbank. Returns the paths that were written. Raises CallError for
+    an unknown run, or if `folder` is not a folder, or not empty (unless `force`); BankError if the
+    bank is damaged; AttnbankError if the folder cannot be written.
+    """
+    target = check_export(folder, bank, force=force)
+    with output_folder(target, owns=_owns) as part:
+        # In a process of its own, since DuckDB can hang or crash on a damaged bank.
+        arguments = (located(bank), part, run, str(folder), origin)
+        check = _check_progress(bank, part)
+        with Worker(bank, write_tables, *arguments, check=check) as worker:
+            for _ in worker:
+                pass
+        names = [file.relative_to(part) for file in sorted(part.rglob("*.*"))]
+    return [folder / name for name in names]
+
+
+def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
+    """The folder to export into; CallError as `export`, and if the bank itself is in it."""
+    target = check_folder(folder, last=LOAD, force=force)
+    if address_of(bank) is None and bank.resolve().is_relative_to(target):
+        raise CallError(f"The bank {bank} is in the folder {folder}.", "Name another folder.")
+    return target
+
+
+def _owns(folder: Path) -> Callable[[Path], bool]:
+    """Which files of a folder an export wrote: by its manifest, which says what is beside it."""
+    own: set[str] = set()
+    with suppress(AttnbankError):  # there is none, or it is of something else, or damaged
+        tables = read_manifest(folder).tables
+        own = {SCHEMA, LOAD, MANIFEST, *(file.path for table in tables for file in table.files)}
+    return lambda path: path.as_posix() in own
+
+
+def _check_progress(bank: Path, folder: Path) -> Callable[[psutil.Process], BankError | None]:
+    """What returns an error once a process has read and written nothing for PATIENCE seconds."""
+    import psutil
+
+    before, since = -1, time.monotonic()
+
+    def check(process: psutil.Process) -> BankError | None:
+        nonlocal before, since
+        try:
+            done = sum(process.io_counters())
+        except (AttributeError, psutil.AccessDenied):  # no counters: the sizes of what it wrote
+            done = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+        if done != before:
+            before, since = done, time.monotonic()
+        if time.monotonic() - since <= PATIENCE:
+            return None
+        return BankError(
+            f"The bank {bank} seems to be damaged: DuckDB has read and written nothing"
+            f" for {PATIENCE:.0f} s; nothing was exported.",
+            "Use an intact copy of it, or ingest again into a new file.",
+        )
+
+    return check
 
 
 def write_tables(

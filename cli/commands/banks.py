@@ -227,12 +227,12 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
     Large tables are partitioned by run (attention/run=1/...), the others are one file each. The
     folder also gets a manifest, and the SQL that makes a bank of the files in the DuckDB shell.
     """
-    from attnbank.queries.export import check_export, export
+    from attnbank.sql.export_format import check_export, export
 
     check_export(folder, bank_path(ctx), force=force)
     with open_named_bank(ctx) as bank:
         record_runs(ctx, bank, run)
-        written = export(bank, folder, run=run, force=force, origin=provenance_text(ctx))
+        written = export(bank.path, folder, run=run, force=force, origin=provenance_text(ctx))
     total = format_bytes(sum(file.stat().st_size for file in written))
     notify(
         f"Wrote {len(written):,} files, {total}, to {folder}.",

@@ -54,8 +54,7 @@ from attnbank.ingest.options import (
     IngestOptions,
     check_run,
 )
-from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankError, CallError, require_extra
 from attnbank.sql.messages import join_names
 from attnbank.sql.option_fields import MOST
 

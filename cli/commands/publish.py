@@ -112,7 +112,7 @@ def publish(ctx: click.Context, /, folder: Path, **values: Any) -> None:
     an existing publication is shown.
     """
     from attnbank.ingest.merge.excerpt import chosen_runs
-    from attnbank.sql.extras import require_extra
+    from attnbank.sql.errors import require_extra
 
     require_extra("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
     options = PublishOptions(**values)

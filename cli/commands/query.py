@@ -1,11 +1,18 @@
-"""`attnbank query NAME`, one command per analysis, made from its header; `attnbank queries`."""
+"""`attnbank queries`, `query`, `sql`, `shell` and `schema`.
+
+`query` has a command for each analysis, made from its header.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -16,20 +23,35 @@ from attnbank.cli.options import (
     BankCommand,
     BankGroup,
     Decorator,
+    bank_path,
     complete_names,
     complete_prefix,
     compose,
     engine_options,
     fresh_option,
+    memory_option,
+    open_named_bank,
     open_source,
     option,
     requested_output,
+    text_argument,
 )
-from attnbank.cli.output import check_output, output_options, record, run_title, write_frame
-from attnbank.cli.safe_echo import safe_echo
+from attnbank.cli.output import (
+    FOR_PEOPLE,
+    MOST_ROWS,
+    check_output,
+    check_reader,
+    output_options,
+    record,
+    run_title,
+    write_frame,
+    write_frames,
+)
+from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.queries import parameters
 from attnbank.queries.user_queries import VARIABLE, join
-from attnbank.sql.errors import AttnbankWarning
+from attnbank.sql.bank.paths import bank_file
+from attnbank.sql.errors import AttnbankError, AttnbankWarning
 from attnbank.sql.header import OWN, Analysis, Parameter
 from attnbank.sql.registry import DIALECTS, all_analyses, faults, find_analysis
 
@@ -277,3 +299,81 @@ def queries(ctx: click.Context) -> None:
                 safe_echo(f"  {'':<{width}}  {analysis.paper}")
         safe_echo()
     safe_echo("Each takes options: attnbank query NAME --help")
+
+
+@command(
+    "sql", '"select upos, count(*) as n from word group by upos order by n desc"', cls=BankCommand
+)
+@text_argument("statement")
+@option("--timeout", "Time limit in seconds, until the last row.", 300.0, is_seconds=True)
+@memory_option("Memory limit.")
+@output_options
+def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None:
+    """Run a SELECT of your own on the bank.
+
+    STATEMENT is one read-only statement, in quotes, or - for standard input. It cannot write,
+    nor access files or the network, and is stopped at its time or memory limit. A table shows
+    the first 10,000 rows; formats for programs have all of them.
+    """
+    from attnbank.queries.execution import Isolated
+
+    most = MOST_ROWS if check_output(ctx) in FOR_PEOPLE else None
+    with Isolated(bank_path(ctx), statement, None, timeout, memory, most) as running:
+        running.on_count = lambda: check_reader(ctx)
+        write_frames(ctx, running, count=lambda: running.count)
+    if not running.count:
+        from attnbank.queries.parameters import analyses_called, reasons_without_rows
+
+        if analyses_called(statement):
+            with open_named_bank(ctx) as bank:
+                for reason in reasons_without_rows(bank, statement):
+                    notify(reason)
+
+
+@command(
+    "shell",
+    "-c \"from best_head(relation := 'obj')\"",
+    cls=BankCommand,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
+    """Open the DuckDB shell on the bank, read-only.
+
+    ARGUMENTS are passed to the shell.
+    """
+    from attnbank.sql.bank.upgrading import check_carried
+
+    binary = find_shell()
+    path = bank_file(bank_path(ctx))
+    with open_named_bank(ctx) as bank:  # for clearer errors than the shell's
+        check_carried(bank.connection, path, "the shell")
+    sys.stdout.flush()
+    os.execv(binary, [binary, "-readonly", str(path), *arguments])
+
+
+def find_shell() -> str:
+    """Find the duckdb program, beside this Python or on the PATH. Raises AttnbankError."""
+    beside = Path(sys.executable).parent / "duckdb"
+    path = str(beside) if beside.exists() else shutil.which("duckdb")
+    if path is None:
+        raise AttnbankError(
+            "The DuckDB shell is not installed.",
+            "In a clone of attnbank, type: pip install '.[shell]' (or take it from duckdb.org, 1.5"
+            " or newer).",
+        )
+    return path
+
+
+@command("schema", "attention")
+@click.argument("table", required=False, shell_complete=complete_names("table"))
+@output_options
+def schema(ctx: click.Context, table: str | None) -> None:
+    """Show the tables, views and analyses of the bank, or the columns of one.
+
+    If a table and an analysis have the same name, TABLE is the table; for the analysis, type
+    'head_distance()', in quotes.
+    """
+    with open_named_bank(ctx) as bank:
+        frame = bank.schema(table)
+    write_frame(ctx, frame, wraps=True)

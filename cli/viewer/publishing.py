@@ -26,8 +26,7 @@ from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import names_of_run as names_of_run
 from attnbank.sql import provenance, registry, statements
-from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankError, CallError, require_extra
 from attnbank.sql.header import RunChoice
 from attnbank.sql.outputs import (
     check_fits,

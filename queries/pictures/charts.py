@@ -27,8 +27,7 @@ from attnbank.queries.pictures.panels import (
 )
 from attnbank.queries.pictures.rendering import picture_size, render, warn_if_long
 from attnbank.queries.pictures.theme import POINTS, Look, category_label, theme_of, vega_config
-from attnbank.sql.errors import CallError, QueryError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, QueryError, require_extra
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 from attnbank.sql.messages import join_names
 from attnbank.sql.registry import all_analyses

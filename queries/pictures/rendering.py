@@ -12,8 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from attnbank.queries.pictures.theme import CHART_FONTS, POINTS, font_family
-from attnbank.sql.errors import AttnbankWarning
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankWarning, require_extra
 from attnbank.sql.messages import escape_control, is_right_to_left
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")

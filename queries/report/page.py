@@ -35,8 +35,7 @@ from attnbank.queries.report.runner import (
 from attnbank.queries.requests import Requests
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv_text
 from attnbank.sql import outputs, registry
-from attnbank.sql.errors import AttnbankWarning, CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankWarning, CallError, require_extra
 from attnbank.sql.messages import escape_control
 
 if TYPE_CHECKING:

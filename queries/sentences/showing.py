@@ -30,8 +30,7 @@ from attnbank.queries.pictures.theme import Look, category_label
 from attnbank.queries.requests import Requests, run_hits, run_of_request
 from attnbank.queries.sentences import attention, choosing
 from attnbank.queries.sentences.choosing import ChosenSentence
-from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankWarning, CallError, QueryError, require_extra
 from attnbank.sql.header import Analysis
 from attnbank.sql.names import TO_EARLIER
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus

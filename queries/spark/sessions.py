@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING
 
 import psutil
 
-from attnbank.sql.errors import CallError, QueryError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, QueryError, require_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attnbank.sql.bank.paths import whole_address, without_secrets
-from attnbank.sql.errors import BankError, CallError, encode_error
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import BankError, CallError, encode_error, require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import run_attnbank
 
-from attnbank.cli.commands.sql import find_shell
+from attnbank.cli.commands.query import find_shell
 from attnbank.sql.errors import AttnbankError
 
 

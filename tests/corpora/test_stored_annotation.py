@@ -14,8 +14,8 @@ from new_banks import ingest_into
 from attnbank.ingest.merge.merging import merge_banks
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import AttnbankError
+from attnbank.sql.export_format import export
 
 EDGES = """# newdoc id = d0
 # sent_id = s0
@@ -74,7 +74,7 @@ def test_annotation_follows_its_sentences(
     assert len(stored(merged)) == 2 * len(every)
     with open_bank(merged) as opened:
         (first, _) = opened.runs()["name"]
-        export(opened, tmp_path / "out", run=first)
+        export(opened.path, tmp_path / "out", run=first)
     assert Counter(stored(merged, f"'{tmp_path / 'out' / table}.parquet'")) == every
     delete(merged, [first], ["c"])
     assert Counter(stored(merged)) == every

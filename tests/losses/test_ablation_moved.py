@@ -22,7 +22,7 @@ from attnbank.ingest import (
 )
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
+from attnbank.sql.export_format import export
 
 TABLES = (
     "surprisal", "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair",
@@ -81,7 +81,7 @@ def test_deleted_with_their_run(measured: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_exported_and_imported(measured: Path, tmp_path: Path) -> None:
     with open_bank(measured) as bank:
-        export(bank, tmp_path / "out")
+        export(bank.path, tmp_path / "out")
     import_export(tmp_path / "out", tmp_path / "again.duckdb")
     assert _told(tmp_path / "again.duckdb") == _told(measured)
 

@@ -14,10 +14,10 @@ from case_bank import make_bank
 from attnbank.ingest import import_export, merge_banks
 from attnbank.ingest.merge.sources import source_of
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.bank import opening
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError
+from attnbank.sql.export_format import export
 
 SOUND = {
     "document": "id,corpus,index\n1,1,1\n2,1,2\n",
@@ -130,7 +130,7 @@ def test_import_and_merge_refuse_it(sound: Path, tmp_path: Path) -> None:
     forged = _without_keys(sound, tmp_path / "forged.duckdb")
     change_bank(forged, "update peak set most_attended_weight = 'nan'")
     with open_bank(forged) as bank:
-        export(bank, tmp_path / "parquet")
+        export(bank.path, tmp_path / "parquet")
     message = "damaged: its table peak has rows that no map has"
     with pytest.raises(BankError, match=message):
         import_export(tmp_path / "parquet", tmp_path / "new.duckdb")

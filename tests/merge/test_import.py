@@ -23,8 +23,8 @@ from two_runs import TWO_RUNS
 from attnbank.ingest import import_export
 from attnbank.ingest.merge import sources
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.export_format import export
 from attnbank.sql.names import quoted
 from attnbank.sql.outputs import MANIFEST
 
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a bank of two runs, and its export."""
     folder = tmp_path_factory.mktemp("exported")
     with open_bank(make_bank(folder / "old.duckdb", TWO_RUNS)) as bank:
-        export(bank, folder / "parquet")
+        export(bank.path, folder / "parquet")
     return folder
 
 
@@ -90,7 +90,7 @@ def _forge(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def test_bank_export_import_gives_an_equal_bank(full_bank: Path, tmp_path: Path) -> None:
     with open_bank(full_bank) as old:
-        export(old, tmp_path / "parquet")
+        export(old.path, tmp_path / "parquet")
     done = import_export(tmp_path / "parquet", tmp_path / "new.duckdb")
     old_contents, new_contents = _contents(full_bank), _contents(tmp_path / "new.duckdb")
     assert new_contents.keys() == old_contents.keys()
@@ -114,7 +114,7 @@ def test_what_people_added_comes_too(tmp_path: Path) -> None:
         f"update word set {quoted(name)} = 3",
     )
     with open_bank(path) as bank:
-        export(bank, tmp_path / "parquet")
+        export(bank.path, tmp_path / "parquet")
     import_export(tmp_path / "parquet", tmp_path / "new.duckdb")
     old, new = _contents(path), _contents(tmp_path / "new.duckdb")
     for what in ("columns", "main.word", "mine.word", f"main.{name}"):
@@ -195,7 +195,7 @@ def test_another_manifest_is_not_overwritten(exported: Path, tmp_path: Path) -> 
     before = {file: file.read_bytes() for file in exported.rglob("*.*") if file.is_file()}
     with open_bank(tmp_path / "old.duckdb") as bank:  # noqa: SIM117
         with pytest.raises(CallError, match="is in the way"):
-            export(bank, exported, force=True)
+            export(bank.path, exported, force=True)
     assert all(file.read_bytes() == content for file, content in before.items())
 
 

@@ -12,8 +12,8 @@ from command_line import Cli
 
 from attnbank.ingest import import_exports, merge_banks
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.export_format import export
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def exports(shards: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for number, each in enumerate(shards.shards, start=1):
         folder = tmp_path_factory.mktemp("exports") / f"{number} of 3"
         with open_bank(each) as bank:
-            export(bank, folder)
+            export(bank.path, folder)
         made.append(str(folder))
     return made
 

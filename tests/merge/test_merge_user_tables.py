@@ -18,8 +18,8 @@ from attnbank.ingest import ingest, merge_banks
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.store.deleting import set_default_run
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
+from attnbank.sql.export_format import export
 
 FOURTH = (3 << 40) + 1  # as SECOND, of the fourth corpus and run
 
@@ -58,7 +58,7 @@ def test_one_bank_merged_is_that_bank(full_bank: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_bank_and_its_export_are_that_bank(full_bank: Path, tmp_path: Path) -> None:
     with open_bank(full_bank) as bank:
-        export(bank, tmp_path / "parquet")
+        export(bank.path, tmp_path / "parquet")
     merge_banks(tmp_path / "out.duckdb", [tmp_path / "parquet", full_bank])
     assert _tables(tmp_path / "out.duckdb") == _tables(full_bank)
 

@@ -13,7 +13,7 @@ import pytest
 from case_bank import make_bank
 from command_line import Cli
 
-from attnbank.cli.commands.show import ENDINGS
+from attnbank.cli.commands.pictures import ENDINGS
 from attnbank.queries import open_bank, pictures
 from attnbank.queries.pictures.charts import MOST_PANELS
 from attnbank.queries.user_queries import VARIABLE

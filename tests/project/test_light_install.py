@@ -18,8 +18,7 @@ from packaging.requirements import Requirement
 
 from attnbank.ingest import FILLING
 from attnbank.queries import open_bank
-from attnbank.sql.errors import CallError, MissingPackageError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, MissingPackageError, require_extra
 from attnbank.sql.registry import analyses
 
 LEFT_OUT = (

@@ -17,8 +17,8 @@ from polars.testing import assert_frame_equal
 from two_runs import SECOND, TWO_RUNS
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.export_format import export
 from attnbank.sql.names import literal, quoted
 
 
@@ -65,7 +65,7 @@ def _rows(bank: Bank, table: str) -> pl.DataFrame:
 def test_an_export_makes_the_same_bank_again(shell: str, full_bank: Path, tmp_path: Path) -> None:
     folder, new = tmp_path / "parquet", tmp_path / "new.duckdb"
     with open_bank(full_bank) as old:
-        export(old, folder)
+        export(old.path, folder)
         _load(folder, new, shell)
         with open_bank(new) as made:
             assert made.info().tables.equals(old.info().tables)
@@ -82,7 +82,7 @@ def test_an_export_makes_the_same_bank_again(shell: str, full_bank: Path, tmp_pa
 @pytest.mark.slow
 def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
-    written = export(two_runs, folder)
+    written = export(two_runs.path, folder)
     assert sorted(written) == sorted(path for path in folder.rglob("*") if path.is_file())
     for table in ("attention", "gradient", "peak", "position"):
         for number, sequence in ((1, 1), (2, SECOND)):
@@ -104,13 +104,13 @@ def test_a_run_that_is_named_like_the_id_of_another(tmp_path: Path) -> None:
     runs = TWO_RUNS["run"].replace("1,one/m", "1,2")
     path = make_bank(tmp_path / "two.duckdb", TWO_RUNS | {"run": runs})
     with open_bank(path) as bank:
-        export(bank, tmp_path / "parquet", run="2")
+        export(bank.path, tmp_path / "parquet", run="2")
     assert pl.read_parquet(tmp_path / "parquet" / "run.parquet")["id"].to_list() == [1]
 
 
 def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) -> None:
     folder, new = tmp_path / "parquet", tmp_path / "one.duckdb"
-    export(two_runs, folder, run="two/n")
+    export(two_runs.path, folder, run="two/n")
     _load(folder, new, "")
     with open_bank(new) as made:
         for table in ("corpus", "model", "run"):
@@ -121,14 +121,14 @@ def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) 
         assert _rows(made, "skipped")["reason"].to_list() == ["too-long"]
         assert _rows(made, "head_embedding")["run"].to_list() == [2]
     with pytest.raises(CallError, match=r"no run two .*\nDid you mean two/n"):
-        export(two_runs, tmp_path / "other", run="two")
+        export(two_runs.path, tmp_path / "other", run="two")
 
 
 @pytest.mark.slow
 def test_a_bank_without_runs_is_exported_too(tmp_path: Path) -> None:
     path = make_bank(tmp_path / "bare.duckdb", {"run": "id,name\n"})
     with open_bank(path) as bare:
-        export(bare, tmp_path / "parquet")
+        export(bare.path, tmp_path / "parquet")
     _load(tmp_path / "parquet", tmp_path / "again.duckdb", "")
     with open_bank(tmp_path / "again.duckdb") as again:
         assert again.runs().height == 0 and again.info().corpora.height == 1
@@ -156,7 +156,7 @@ def test_a_bank_that_is_not_empty_is_left_as_it_is(
     shell: str, what: str, two_runs: Bank, tmp_path: Path
 ) -> None:
     folder = tmp_path / "parquet"
-    export(two_runs, folder)
+    export(two_runs.path, folder)
     new = make_bank(tmp_path / "mine.duckdb", {"word": "id,form\n1,mine\n"})
     scripts = ["schema.sql", "load.sql"] if what != "load" else ["load.sql"]
     with open_bank(new) as bank:
@@ -191,7 +191,7 @@ def test_a_bank_that_is_not_empty_is_left_as_it_is(
 @pytest.mark.slow
 def test_a_load_that_fails_loads_nothing(two_runs: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
-    export(two_runs, folder)
+    export(two_runs.path, folder)
     (folder / "word.parquet").write_bytes(b"no Parquet")
     with duckdb.connect(str(tmp_path / "new.duckdb")) as connection:
         connection.execute(f"set file_search_path = '{folder}'")
@@ -208,8 +208,8 @@ def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> No
     with open_bank(full_bank) as bank:
         probe = bank.sql("select train_run, test_run from probe").row(0)
         assert probe == (1, 3)
-        export(bank, tmp_path / "one", run="3")
-        export(bank, tmp_path / "all")
+        export(bank.path, tmp_path / "one", run="3")
+        export(bank.path, tmp_path / "all")
     for table in ("probe", "probe_score", "probe_weight"):
         assert pl.read_parquet(tmp_path / "one" / f"{table}.parquet").height == 0, table
         assert pl.read_parquet(tmp_path / "all" / f"{table}.parquet").height > 0, table
@@ -239,7 +239,7 @@ def test_a_table_of_any_name_is_exported_and_loaded(
         connection.execute(f"alter table word add column {quoted(name)} varchar")
         connection.execute(f"update word set {quoted(name)} = 'own'")
     with open_bank(path) as bank:
-        export(bank, tmp_path / "parquet")
+        export(bank.path, tmp_path / "parquet")
     _load(tmp_path / "parquet", tmp_path / "new.duckdb", shell)
     found, types = [], []
     for each in (path, tmp_path / "new.duckdb"):
@@ -266,5 +266,5 @@ def test_cells_that_no_export_has_room_for_are_told(tmp_path: Path) -> None:
             " from range(2048) as made(number)"
         )
     with open_bank(path) as bank, pytest.raises(BankError, match="need more memory than an export"):
-        export(bank, tmp_path / "parquet")
+        export(bank.path, tmp_path / "parquet")
     assert [each.name for each in tmp_path.iterdir()] == ["wide.duckdb"]

@@ -16,10 +16,10 @@ from command_line import Cli
 from two_runs import TWO_RUNS
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries import export as exporting
-from attnbank.queries.export import export
+from attnbank.sql import export_format as exporting
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.errors import BankError
+from attnbank.sql.export_format import export
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
+from attnbank.sql.export_format import export
 at, calls = int(sys.argv[3]), 0
 real = {name: getattr(Path, name) for name in ("rename", "replace", "rmdir", "mkdir", "unlink")}
 def counted(name):
@@ -54,7 +54,7 @@ def counted(name):
 for name in real:
     setattr(Path, name, counted(name))
 with open_bank(sys.argv[1]) as bank:
-    export(bank, Path(sys.argv[2]), run="2", force=True)
+    export(bank.path, Path(sys.argv[2]), run="2", force=True)
 """
 
 
@@ -64,14 +64,14 @@ def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
 ) -> None:
     """Killed before each change of a name: DIR is absent, the old or the new export, whole."""
     (tmp_path / "new").mkdir()
-    export(two_runs, tmp_path / "new" / "dir", run="2")
+    export(two_runs.path, tmp_path / "new" / "dir", run="2")
     new = _files(tmp_path / "new" / "dir")
     states = set()
     for at in range(1, 30):
         home = tmp_path / str(at)
         home.mkdir()
         folder = home / "dir"
-        export(two_runs, folder)
+        export(two_runs.path, folder)
         old = _files(folder)
         (folder / "mine").mkdir()
         (folder / "mine" / "notes.txt").write_text("mine")
@@ -96,13 +96,13 @@ def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
 
 def test_what_others_put_into_the_folder_stays(two_runs: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "dir"
-    export(two_runs, folder)
+    export(two_runs.path, folder)
     note, link = folder / "attention" / "note.txt", folder / "link"
     note.write_text("mine")
     link.symlink_to("attention/note.txt")
     (folder / "empty").mkdir()
     before = note.stat()
-    export(two_runs, folder, run="2", force=True)
+    export(two_runs.path, folder, run="2", force=True)
     assert os.path.samestat(note.stat(), before)
     assert link.readlink() == Path("attention/note.txt") and (folder / "empty").is_dir()
     assert not (folder / "attention" / "run=1").exists()
@@ -111,7 +111,7 @@ def test_what_others_put_into_the_folder_stays(two_runs: Bank, tmp_path: Path) -
 
 def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "dir"
-    export(two_runs, folder)
+    export(two_runs.path, folder)
     old = _files(folder)
     folder.rename(tmp_path / ".dir.replaced")  # as it is between the two names
     args = ["-b", str(two_runs.path), "export", str(folder), "-q"]
@@ -154,7 +154,7 @@ def test_a_link_to_a_folder_stays_a_link(two_runs: Bank, tmp_path: Path) -> None
     (tmp_path / "far").mkdir(mode=0o750)
     (tmp_path / "dir").symlink_to("far")
     for _ in range(2):
-        export(two_runs, tmp_path / "dir", force=True)
+        export(two_runs.path, tmp_path / "dir", force=True)
         assert (tmp_path / "dir").is_symlink() and (tmp_path / "far" / "load.sql").exists()
         assert (tmp_path / "far").stat().st_mode & 0o777 == 0o750
 
@@ -171,7 +171,7 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
     ):
         monkeypatch.setattr(exporting, "write_tables", work)
         with pytest.raises(BankError, match=message):
-            export(two_runs, tmp_path / "dir")
+            export(two_runs.path, tmp_path / "dir")
         assert [path.name for path in tmp_path.iterdir()] == ["two.duckdb"]
 
 
@@ -198,7 +198,7 @@ def test_a_damaged_bank_of_many_row_groups_ends_in_words(tmp_path: Path) -> None
         path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
         try:
             with open_bank(path) as bank:
-                export(bank, tmp_path / "parquet", force=True)
+                export(bank.path, tmp_path / "parquet", force=True)
             outcomes.add("whole")
         except BankError as error:
             assert "is damaged" in str(error)

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.export import export
 from attnbank.queries.spark import Exported, open_export
 from attnbank.queries.spark.exported import SparkBackend, Stage
 from attnbank.queries.spark.sessions import session_of
+from attnbank.sql.export_format import export
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,7 +98,7 @@ def bank(full_bank: Path) -> Iterator[Bank]:
 def folder(bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An export of that bank, not to be written to, in a folder with an odd name."""
     path = tmp_path_factory.mktemp("exported") / "an export, [x] 100%"
-    export(bank, path)
+    export(bank.path, path)
     return path
 
 

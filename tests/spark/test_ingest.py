@@ -28,9 +28,9 @@ from attnbank.ingest.parts import (
     write_part,
 )
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.export_format import export
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -189,7 +189,7 @@ def test_spark_fills_what_a_local_ingest_fills(
     _check_same(folder, tmp_path / "bank.duckdb", options, report)
     exported = tmp_path / "exported"
     with open_bank(options.bank) as bank:
-        export(bank, exported)
+        export(bank.path, exported)
         mine, theirs = (it.query("special_tokens", run=1) for it in (bank, on_spark(folder)))
         assert_frame_equal(theirs, mine, rel_tol=1e-9)
     assert {path.name for path in folder.iterdir()} == {path.name for path in exported.iterdir()}

@@ -12,9 +12,9 @@ from polars.testing import assert_frame_equal
 
 from attnbank.ingest import ingest
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.queries.spark.exported import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
+from attnbank.sql.export_format import export
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def test_the_largest_weights_on_spark(
     options = options_for(tmp_path / "b", keep=keep, limit=6)  # fmt: skip
     ingest(options)
     with open_bank(tmp_path / "b") as bank:
-        export(bank, tmp_path / "parquet")
+        export(bank.path, tmp_path / "parquet")
         exported = on_spark(tmp_path / "parquet")
         above = "pattern { e: A =[1-1 > 0.3]=> B }"
         assert_frame_equal(

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.ingest import ingest
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
+from attnbank.sql.export_format import export
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def bank(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path
     for context in ("sentence", "document"):
         ingest(options_for(bank, "sample", context=context))
     with open_bank(bank) as opened:
-        export(opened, bank.with_name("parquet"))
+        export(opened.path, bank.with_name("parquet"))
     return bank
 
 

@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import CallError
+from attnbank.sql.export_format import export
 
 COUNT = 3
 
@@ -39,7 +39,7 @@ def folders(
         ingest(IngestOptions((str(sample),), bank, model, shard=shard, context="document"))
         ingest(IngestOptions((str(sample),), bank, model, shard=shard, **pairs))
         with open_bank(bank) as opened:
-            export(opened, home / str(number))
+            export(opened.path, home / str(number))
     return [home / str(number) for number in range(COUNT + 1)]
 
 
@@ -141,7 +141,7 @@ def test_enhanced_dependencies_of_shards(
         bank, shard = tmp_path / f"{number}.duckdb", f"{number}/2"
         ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), shard=shard))
         with open_bank(bank) as opened:
-            export(opened, tmp_path / str(number))
+            export(opened.path, tmp_path / str(number))
     result = (
         on_spark(tmp_path / "2", tmp_path / "1")
         .backend.connection.execute(

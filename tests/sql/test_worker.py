@@ -20,9 +20,9 @@ import worker_functions
 
 from attnbank.queries.bank import open_bank
 from attnbank.queries.execution import Isolated
-from attnbank.queries.export import export
 from attnbank.sql import worker
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
+from attnbank.sql.export_format import export
 from attnbank.sql.worker import Worker
 
 PATIENCE = 20
@@ -189,7 +189,7 @@ class PressedAt:
 
 def _export(bank: Path, folder: Path) -> None:
     with open_bank(bank) as opened:
-        export(opened, folder / "parquet")
+        export(opened.path, folder / "parquet")
 
 
 def _close(bank: Path, folder: Path) -> None:

@@ -23,8 +23,8 @@ from attnbank.ingest.derived.computations import STEPS, cache_answers
 from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import open_bank
-from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
+from attnbank.sql.export_format import export
 from attnbank.sql.registry import all_analyses, analyses
 
 
@@ -159,7 +159,7 @@ def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) 
     with open_bank(own) as bank:
         run_of = bank.run_of("best_head")
         folder = tmp_path / "export"
-        export(bank, folder)
+        export(bank.path, folder)
     assert run_of is not None
     assert not [path for path in folder.rglob("*") if "kept" in path.name]
     done = delete(own, [run_of.name])

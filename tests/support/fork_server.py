@@ -35,7 +35,7 @@ import attnbank.cli.output
 import attnbank.ingest.derived.head_distances
 import attnbank.ingest.derived.probes.training
 import attnbank.ingest.store.pipeline
-import attnbank.queries.export  # noqa: F401
+import attnbank.sql.export_format  # noqa: F401
 from attnbank.cli import main
 
 NUMBER = 8

@@ -27,8 +27,7 @@ from attnbank.ingest.corpora.document import (
 )
 from attnbank.ingest.corpora.format import CONTROL, Format, Start, blocks, decode
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
-from attnbank.sql.errors import CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, require_extra
 
 if TYPE_CHECKING:
     from spacy.language import Language

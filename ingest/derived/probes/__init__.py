@@ -20,7 +20,7 @@ from attnbank.ingest.derived.probes.probe_options import (
     ProbeOptions,
     ProbeReport,
 )
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import require_extra
 
 if TYPE_CHECKING:
     from attnbank.ingest.derived.probes.training import train_probe

@@ -20,8 +20,7 @@ from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.format import BOM, CorpusFile, read_error
 from attnbank.ingest.derived.probes.probe_options import ProbeOptions
 from attnbank.ingest.derived.probes.sentences import PIECE_SEPARATOR, ProbeRun
-from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import AttnbankError, CallError, require_extra
 
 if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model

@@ -34,8 +34,7 @@ from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.progress import Progress
 from attnbank.queries.options import ShowOptions
 from attnbank.sql import outputs
-from attnbank.sql.errors import CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, require_extra
 from attnbank.sql.header import Analysis
 from attnbank.sql.option_fields import option as option_field
 
