@@ -29,6 +29,7 @@ wait_passively()
 
 import torch
 
+from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
 from attnbank.ingest.inputs.planning import Planner
 from attnbank.ingest.losses.language_model import Heads, Scorer, Text
@@ -103,7 +104,7 @@ def _batches(model: Model, corpus: str, inputs: int) -> list[list[Text]]:
     options = IngestOptions((corpus,), Path("unused"), model.facts.name)
     with tempfile.TemporaryDirectory() as folder:
         connection = open_to_write(Path(folder, "bench.duckdb"), version(), WRITER)
-        source = corpora.find_corpus_files(options)
+        source = find_corpus_files(options)
         corpora.write_corpus_once(connection, CheckedCorpus(source), ignore_progress)
         planner = Planner(model.input_tokenizer, "word", 512, 1024, limit=inputs)
         plan = planner.plan(cursor_query(connection), 1)

@@ -32,6 +32,7 @@ import torch
 
 from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
 from attnbank.ingest.attention.rows import pad_batch, rows_of_batch
+from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.models import loading as models
@@ -92,7 +93,7 @@ def main() -> None:
             path = Path(folder, "bench.duckdb")
             start, cpu = time.perf_counter(), time.process_time()
             connection = open_to_write(path, version(), WRITER)
-            corpus = corpora.find_corpus_files(options)
+            corpus = find_corpus_files(options)
             corpora.write_corpus_once(connection, CheckedCorpus(corpus), ignore_progress)
             planner = Planner(model.input_tokenizer, "word", max_tokens, options.batch_tokens)
             of_model = find_or_insert_model(connection, model.facts)

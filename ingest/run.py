@@ -19,6 +19,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
 from attnbank.ingest.attention.pieces_and_peaks import RowSums, RunFacts
+from attnbank.ingest.corpora.corpus import random_corpus
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Planner, SharedPlans
 from attnbank.ingest.masked import MaskedPasses, masked_passes
@@ -97,7 +98,7 @@ def ingest_run(
         model, masked = loaded, masked_passes(loaded.masked_lm, options)
     model.facts = _with_step(model.facts, options, series)
     if options.repeat is not None:
-        checked = corpora.CheckedCorpus(corpora.random_corpus(options, model.input_tokenizer))
+        checked = corpora.CheckedCorpus(random_corpus(options, model.input_tokenizer))
         options = checked.corpus.options
     assert checked is not None
     tokenizer = configure_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
@@ -254,7 +255,7 @@ def estimate(
         checked = checked or corpora.find_and_check(options, on_progress, reads_bank=False)
     described = describe_model(options)
     if checked is None:
-        checked = corpora.CheckedCorpus(corpora.random_corpus(options, described.input_tokenizer))
+        checked = corpora.CheckedCorpus(random_corpus(options, described.input_tokenizer))
         options = checked.corpus.options
     tokenizer = configure_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, tokenizer, described.max_positions)

@@ -141,6 +141,12 @@ class Sentence:
     metadata: Mapping[str, str] = field(default_factory=dict)  # beside its name and its text
     constituents: tuple[Constituent, ...] = ()  # in the order of their opening brackets
 
+    @property
+    def full_text(self) -> str:
+        """Its text; by default its words, and the white space after them."""
+        parts = (word.form + (" " if word.space_after else "") for word in self.words)
+        return self.text or "".join(parts).rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:

@@ -1,4 +1,4 @@
-"""Finds the files of a corpus (files, folders, standard input, frames), and reads them."""
+"""Finds the files of a corpus (files, folders, standard input, data frames), and reads them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import count
+from itertools import count, groupby, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from attnbank.ingest.corpora.document import (
     LEAST_FREE,
@@ -47,9 +50,7 @@ from attnbank.ingest.corpora.format import (
     read_error,
     recognise,
 )
-from attnbank.ingest.corpora.formats.lines import prose_fact
-from attnbank.ingest.corpora.frames import frame_source, is_frame
-from attnbank.sql.errors import AttnbankWarning, CallError
+from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 
 _MARK = BOM.decode()
 _GZIP = b"\x1f\x8b"
@@ -64,6 +65,22 @@ _XML = re.compile(r"\ufeff?<[?!/A-Za-z]")
 _PHRASE = re.compile(r"\s*\(\s*(\(|[A-Z][^\s()]*\s*(\(|$)|[^\s()]+ [^\s()]+\))")
 _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+|[REAMN]\d+\t\S+ |\*\t\S+ T\d+|#\d*\t\S+ [TREAMN]\d+\t")
 _LABELLED = re.compile(r"\S.*[ \t](O|[BIESLU]-\S+)\s*$")
+
+# By which prose is recognised.
+_PROSE = 0.25  # a text is prose if more than this share of its lines looks like it
+# The end of a sentence (not of a short abbreviation), and the first letter of the next one.
+_SENTENCE_END_INSIDE = re.compile(
+    r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
+    r"|[\u3002\uff01\uff1f][^\w\s]{0,3}(\w)|[\u061f\u06d4\u0964]\s(\w)"
+)
+_ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964][^\w\s]{0,3}$")
+# The columns of a data frame: those of table `word`.
+_TEXTS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc", "surface", "document")
+_NUMBERS = ("index", "head_index", "token_start")
+_NAMES = ("sentence", "sent_id")
+_KNOWN = (*_TEXTS, *_NUMBERS, *_NAMES, "space_after")
+_BREAKS = frozenset("\t\n\r")
+_EMPTY_NODE = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
 
 
 class _Folder:
@@ -107,7 +124,8 @@ def find_sources(
     sources_by_path: dict[Path, CorpusFile] = {}
     problems: list[Problem] = []
     for argument in corpus:
-        if is_frame(argument):
+        # A data frame, of Polars, pandas, pyarrow or anything streaming Arrow.
+        if hasattr(argument, "__arrow_c_stream__") or hasattr(argument, "iloc"):
             source = _spool_frame(argument, name, format)
             sources_by_path[source.path] = source
             continue
@@ -265,6 +283,29 @@ def _looks_like_table(lines: Sequence[str]) -> str | None:
     return None
 
 
+def prose_fact(start: bytes) -> str | None:
+    """Return why a text, by its first bytes, is prose and not one sentence per line; else None.
+
+    Of six treebanks and an encyclopedia with one sentence per line, at most 1.3 % of the lines have
+    a second one, and 3.3 % continue on the next. As paragraphs, at least 90 % of the lines of the
+    treebanks have several sentences; in lines of 72 characters, 32 %.
+    """
+    rows = [row.strip() for row in start.decode("utf-8", "replace").split("\n")]
+    lines = [row for row in rows if row]
+    starts = (
+        [match[match.lastindex or 0] for match in _SENTENCE_END_INSIDE.finditer(row)]
+        for row in lines
+    )
+    several = sum(any(not letter.islower() for letter in begun) for begun in starts)
+    if several > _PROSE * len(lines):
+        return f"{several:,} of its first {len(lines):,} lines have several sentences"
+    pairs = [(row, after) for row, after in pairwise(rows) if row and after]
+    wrapped = sum(after[0].islower() and not _ENDS.search(row) for row, after in pairs)
+    if wrapped > _PROSE * len(pairs):
+        return f"{wrapped:,} of its first {len(lines):,} lines continue on the next"
+    return None
+
+
 def _files_in_folder(folder: Path, format: str | None) -> list[Path]:
     paths = sorted(
         path
@@ -315,20 +356,6 @@ def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
     return CorpusFile(name, path, keep=folder)
 
 
-def _spool_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
-    """Write a data frame to a temporary file. Raises CallError for an invalid frame."""
-    if name is None:
-        raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
-    if format is not None:
-        raise CallError("A data frame has no format.", "Leave format out.")
-    _check_name(name)
-    folder = _Folder()
-    try:
-        return frame_source(frame, folder.path, name, folder)
-    except OSError as error:
-        raise read_error(name, error) from None
-
-
 def _open_pipe(name: str) -> BinaryIO:
     """Open a named pipe to read; warn (AttnbankWarning) while nobody writes to it.
 
@@ -350,6 +377,137 @@ def _open_pipe(name: str) -> BinaryIO:
         os.close(handle)
         raise
     return os.fdopen(handle, "rb")
+
+
+def _spool_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
+    """Write a data frame to a temporary CoNLL-U file; its digest is that of the content.
+
+    It has a row for each word, in the order of the text. Consecutive rows with the same `sent_id`
+    (its name) or `sentence` (its name if text) are a sentence. Unknown columns are ignored. Raises
+    CallError for a frame without words or sentences, or with values that a CoNLL-U file cannot
+    have.
+    """
+    if name is None:
+        raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
+    if format is not None:
+        raise CallError("A data frame has no format.", "Leave format out.")
+    _check_name(name)
+    folder = _Folder()
+    path = folder.path / f"{Path(name).name}.conllu"
+    places = array("l")  # of each line: the row of the frame, from 1
+    digest = hashlib.sha256()
+    try:
+        with path.open("wb") as file:
+            for row, line in _conllu_lines(_frame_rows(frame)):
+                content = f"{line}\n".encode()
+                digest.update(content)
+                file.write(content)
+                places.append(row)
+    except OSError as error:
+        raise read_error(name, error) from None
+    return CorpusFile(name, path, "conllu", digest.hexdigest(), keep=folder, line_numbers=places)
+
+
+def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
+    try:
+        streams = hasattr(frame, "__arrow_c_stream__")
+        table = pa.table(frame) if streams else pa.Table.from_pandas(frame, preserve_index=False)
+        named = [name for name in table.column_names if name in _KNOWN]
+        table = table.select(named)
+        for name in {*named} & {*_NUMBERS}:
+            at = named.index(name)
+            # pandas makes floats (3.0) of integers where some are missing.
+            table = table.set_column(at, name, table[name].cast(pa.int64()))
+    except Exception as error:  # the caller's object may raise anything
+        raise CallError(
+            f"The frame cannot be read: {first_line(error)}",
+            "Give a Polars or pandas frame with a row for each word.",
+        ) from error
+    if "form" not in named or not {*named} & {*_NAMES}:
+        raise CallError(
+            f"The frame has these columns: {', '.join(table.column_names) or 'none'}.",
+            "It needs form, and sentence or sent_id; it may have " + ", ".join(_KNOWN[1:-3]) + ".",
+        )
+    return (row for batch in table.to_batches(10_000) for row in batch.to_pylist())
+
+
+def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a CoNLL-U file, each with the number of the row it comes from."""
+    before: Any = None
+    numbered = enumerate(rows, start=1)
+    by_sentence = groupby(
+        numbered, lambda item: [item[1].get(column) for column in ("document", *_NAMES)]
+    )
+    for (document, sentence, sent_id), group in by_sentence:
+        words = [*group]
+        first = words[0][0]
+        if document is not None and document != before:
+            yield first, f"# newdoc id = {_cell_to_text(document, first, 'document')}"
+        before = document
+        name = sentence if sent_id is None and isinstance(sentence, str) else sent_id
+        if name is not None:
+            yield first, f"# sent_id = {_cell_to_text(name, first, 'sent_id')}"
+        empty = _empty_nodes([word for _, word in words])
+        yield from ((first, line) for line in empty["0"])
+        for at, (row, word) in enumerate(words):
+            if word.get("token_start") is not None and word["token_start"] == _word_index(word, at):
+                yield row, _token_row(words[at:], at)
+            yield row, _word_row(word, at, row)
+            yield from ((row, line) for line in empty[str(_word_index(word, at))])
+        yield words[-1][0], ""
+
+
+def _empty_nodes(words: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return lines for the empty nodes that `deps` refers to, by the index of the word before.
+
+    Frames have no rows for empty nodes, but in CoNLL-U a head in DEPS must be a node.
+    """
+    most: dict[str, int] = defaultdict(int)
+    for word in words:
+        for before, number in _EMPTY_NODE.findall(str(word.get("deps") or "")):
+            most[before] = max(most[before], int(number))
+    nodes = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
+    return defaultdict(list, nodes)
+
+
+def _word_index(word: Mapping[str, Any], at: int) -> Any:
+    return word.get("index", at + 1)
+
+
+def _token_row(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
+    """Return the line of the multiword token that begins with the first of these words."""
+    (row, first), start = words[0], words[0][1]["token_start"]
+    parts = [word for _, word in words if word.get("token_start") == start]
+    last = _word_index(parts[-1], at + len(parts) - 1)
+    misc = "_" if parts[-1].get("space_after") is not False else "SpaceAfter=No"
+    surface = _cell_to_text(first.get("surface"), row, "surface")
+    return "\t".join([f"{start}-{last}", surface, *"_" * 7, misc])
+
+
+def _word_row(word: Mapping[str, Any], at: int, row: int) -> str:
+    def column_text(name: str) -> str:
+        return _cell_to_text(word.get(name), row, name)
+
+    misc = [] if word.get("misc") is None else [column_text("misc")]
+    if word.get("space_after") is False:
+        misc.insert(0, "SpaceAfter=No")
+    form = "" if word["form"] is None else column_text("form")
+    cells = [
+        column_text(name)
+        for name in ("lemma", "upos", "xpos", "feats", "head_index", "deprel", "deps")
+    ]
+    index = _cell_to_text(_word_index(word, at), row, "index")
+    return "\t".join([index, form, *cells, "|".join(misc) or "_"])
+
+
+def _cell_to_text(value: Any, row: int, column: str) -> str:
+    text = "_" if value is None else str(value)
+    if not _BREAKS.isdisjoint(text):
+        raise CallError(
+            f"Row {row:,} of the frame has a tab or a line break in column {column}.",
+            "Replace it with a space.",
+        )
+    return text
 
 
 def _identify(source: CorpusFile, format: str | None) -> CorpusFile:

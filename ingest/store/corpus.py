@@ -1,27 +1,20 @@
-"""Finds the corpus of an ingest, compares it with the bank, and writes it."""
+"""Compares the corpus of an ingest with the bank, and writes it."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import langcodes
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.corpora.document import FAULTS, LEFT_OUT, LINES, CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.format import STDIN, CorpusFile
-from attnbank.ingest.corpora.licences import licence_of_files
-from attnbank.ingest.corpora.random_tokens import DEFAULT_INPUTS, REPEAT, RandomTokens
-from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
+from attnbank.ingest.corpora.corpus import Corpus, find_corpus_files
+from attnbank.ingest.corpora.document import FAULTS, LEFT_OUT, CorpusError, Problem, Sentence
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.writer import Rows, forget_blocks, insert_row, next_ids, open_for_ingest
@@ -33,79 +26,14 @@ from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.ids import read_shards, renumbered
 
 if TYPE_CHECKING:
-    from attnbank.ingest.models.tokenizer import InputTokenizer
+    pass
 
-# A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split.
-_TREEBANK = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-(train|dev|test)\b")
-# A name such as fr-dev.conllu. Not three letters: gum-dev is not in Guambiano.
-_SHORT = re.compile(r"([a-z]{2})-(train|dev|test)\b")
 _TABLES = (
     "document", "sentence", "word", "enhanced_dependency", "constituent", "mention", "skipped",
     "departure",
 )  # fmt: skip
 _ROWS_AT_ONCE = 10_000
 MEMORY = "1GB"  # of a corpus that is read
-
-
-@dataclass(frozen=True)
-class CorpusFacts:
-    """A row of table `corpus`."""
-
-    name: str
-    format: str
-    path: str
-    sha256: str
-    annotation: str
-    annotator: str | None
-    annotator_sha256: str | None = None
-    language: str | None = None  # a BCP 47 tag
-    shard: str | None = None  # 3/16: the third of 16 parts of the documents
-    licence: str | None = None
-    citation: str | None = None
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A corpus to ingest: its files, or its generated sentences."""
-
-    sources: list[CorpusFile]
-    facts: CorpusFacts
-    options: IngestOptions
-    bad: tuple[Problem, ...] = ()  # of files that are skipped
-    generated: tuple[Sentence, ...] = ()  # the whole corpus, if it has no files
-
-    def items(self) -> Iterator[Sentence | Problem]:
-        """Yield the sentences and the problems of the whole corpus."""
-        options = self.options
-        items = self.generated or read_corpus(
-            self.sources, options.spacy, options.split, strict=options.strict
-        )
-        return chain(self.bad, items)
-
-    @property
-    def notes(self) -> list[str]:
-        """Notes for the user on how the corpus was made."""
-        options = self.options
-        if LINES in {source.format for source in self.sources} and options.format is None:
-            return ["read as one sentence per line, without annotation"]
-        draws = [
-            sentence.document.metadata
-            for sentence in self.generated
-            if sentence.document is not None
-        ]
-        tokens = sum(len(draw["tokens"].split()) for draw in draws)
-        passed = sum(int(draw["passed_over"]) for draw in draws)
-        if not draws:
-            return []
-        return [f"{tokens:,} tokens drawn; skipped {passed:,} whose text is tokenized differently"]
-
-    def conflict_error(self, fact: str, remedy: str = "") -> CallError:
-        """Return the error for a bank whose corpus of this name differs, as `fact` says."""
-        remedy = f"{remedy}, or give" if remedy else "Give"
-        return CallError(
-            f"The bank has another corpus called {self.facts.name}: {fact}",
-            f"{remedy} this one another name: --name NAME.",
-        )
 
 
 @dataclass
@@ -161,115 +89,6 @@ def count_violations(connection: DuckDBPyConnection, corpus: int) -> list[Depart
     statement = registry.internal_statement("ingest/departures_of_corpus")
     rows = connection.execute(statement, {"corpus": corpus}).fetchall()
     return [Departures(*row) for row in rows]
-
-
-def find_corpus_files(options: IngestOptions) -> Corpus:
-    """Find the files of the options' corpus."""
-    bad: list[Problem] = []
-    sources = find_sources(
-        options.corpora,
-        options.format,
-        options.spacy,
-        name=options.name,
-        bad=bad if options.skip_bad else None,
-    )
-    formats = sorted({source.format for source in sources})
-    annotator = files = None
-    beside = licence_of_files(source.path for source in sources if Path(source.name).exists())
-    if "text" in formats and options.spacy is not None:
-        from attnbank.ingest.corpora.formats.spacy_docs import pipeline_identity
-
-        annotator, files = pipeline_identity(options.spacy)
-    facts = CorpusFacts(
-        name=options.name or _default_corpus_name(options.paths),
-        format="+".join(formats),
-        path="\n".join(options.paths),
-        sha256=digest_corpus(sources),
-        annotation="none" if formats == [LINES] else "gold" if annotator is None else "silver",
-        annotator=annotator,
-        annotator_sha256=files,
-        language=(
-            language_of_files(source.path.name for source in sources)
-            if options.language is None
-            else language_tag(options.language)
-        ),
-        shard=read_shards(options.shard).text,
-        licence=options.licence or beside.licence,
-        citation=options.citation or beside.citation,
-    )
-    return Corpus(sources, facts, options, tuple(bad))
-
-
-def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
-    """Generate the corpus of random tokens of --repeat.
-
-    Its number of inputs and its seed (--limit and --seed) belong to the corpus, not to the run.
-    """
-    repeated = RandomTokens(options.repeat or 0, options.limit or DEFAULT_INPUTS, options.seed)
-    source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)
-    sentences = tuple(
-        replace(
-            sentence,
-            document=sentence.document
-            and replace(sentence.document, file=repeated.name, split=options.split),
-        )
-        for sentence in repeated.draw_sentences(input_tokenizer)
-    )
-    text = "".join(
-        f"{sentence.document and sentence.document.metadata}\t{_rebuild_text(sentence)}\n"
-        for sentence in sentences
-    )
-    facts = CorpusFacts(
-        name=options.name or repeated.name,
-        format=REPEAT,
-        path=str(repeated),
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
-        annotation="none",
-        annotator=None,
-        language=None if options.language is None else language_tag(options.language),
-        shard=read_shards(options.shard).text,
-        licence=options.licence,
-        citation=options.citation,
-    )
-    of_run = replace(options, corpora=(str(repeated),), limit=None, seed=IngestOptions.seed)
-    return Corpus([source], facts, of_run, generated=sentences)
-
-
-def language_tag(tag: str) -> str:
-    """Return the standard form of a tag: fr for "FR", he for "iw". Raises CallError if invalid."""
-    try:
-        if langcodes.tag_is_valid(tag):
-            return langcodes.standardize_tag(tag)
-    except ValueError:
-        pass
-    raise CallError(
-        f"{tag[:40]!r} is not a valid language tag.",
-        "Give a BCP 47 tag, such as fr, he, grc or zh-Hant.",
-    )
-
-
-def language_of_files(names: Iterable[str]) -> str | None:
-    """Return the language in the names of all files; None if they differ or lack one."""
-    languages: set[str | None] = set()
-    for name in names:
-        match = _TREEBANK.match(name) or _SHORT.match(name)
-        tag = match[1] if match else ""
-        is_known = bool(tag) and langcodes.tag_is_valid(tag)
-        languages.add(langcodes.standardize_tag(tag) if is_known else None)
-    return languages.pop() if len(languages) == 1 else None
-
-
-def _default_corpus_name(corpora: tuple[str, ...]) -> str:
-    names = []
-    for corpus in corpora:
-        path = Path(corpus)
-        if corpus == STDIN:
-            names.append("stdin")
-        elif path.is_file():
-            names.append(Path(path.resolve().name.removesuffix(".gz")).stem)
-        else:  # the target of a pipe has a number
-            names.append(path.resolve().name if path.is_dir() else path.name)
-    return "+".join(names) if len(names) <= 3 else f"{names[0]}+{len(names) - 1}"
 
 
 def read_text(corpus: Corpus, on_progress: OnProgress) -> CheckedCorpus:
@@ -531,7 +350,7 @@ class _TextRows:
             )  # fmt: skip
         tables["sentence"].add(
             id, document, self.in_document, sentence.paragraph, sentence.name,
-            sentence.text or _rebuild_text(sentence), len(sentence.words), sentence.empty_nodes,
+            sentence.full_text, len(sentence.words), sentence.empty_nodes,
             sentence.line, list(sentence.metadata.items()) or None,
         )  # fmt: skip
         tables["word"].extend(
@@ -563,9 +382,3 @@ class _TextRows:
     def insert(self, text: DuckDBPyConnection) -> None:
         for rows in self.tables.values():
             rows.insert(text)
-
-
-def _rebuild_text(sentence: Sentence) -> str:
-    """Return the text of a sentence, from its words and the white space after them."""
-    parts = [word.form + (" " if word.space_after else "") for word in sentence.words]
-    return "".join(parts).rstrip()

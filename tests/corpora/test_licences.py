@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnbank.ingest import IngestOptions, add_text
-from attnbank.ingest.corpora.licences import Declared, licence_of_files
+from attnbank.ingest.corpora.corpus import Declared, licence_of_files
 from attnbank.queries import open_bank
 
 TREEBANK = """# Summary

@@ -17,8 +17,8 @@ from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import MOST_WORDS, CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.formats.lines import prose_fact, read_lines, split_words
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
+from attnbank.ingest.corpora.formats.lines import read_lines, split_words
+from attnbank.ingest.corpora.sources import find_sources, prose_fact, read_corpus
 from attnbank.sql.errors import CallError
 
 items = partial(corpus_text.read_items, read=read_lines)

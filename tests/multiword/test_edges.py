@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
+from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
 from attnbank.ingest.inputs.planning import Planner
 from attnbank.ingest.models.files import locate_model
@@ -63,7 +64,7 @@ def texts(
             with open_to_write(bank, "test") as connection:
                 corpora_of.write_corpus_once(
                     connection,
-                    corpora_of.CheckedCorpus(corpora_of.find_corpus_files(options)),
+                    corpora_of.CheckedCorpus(find_corpus_files(options)),
                     ignore_progress,
                 )
             made[name] = file, bank
@@ -180,7 +181,7 @@ def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
     file.write_text(ROWS)
     bank = new_banks.put(tmp_path / "bank.duckdb")
     with open_to_write(bank, "test") as connection:
-        found = corpora_of.find_corpus_files(IngestOptions((str(file),), bank, MINILM))
+        found = find_corpus_files(IngestOptions((str(file),), bank, MINILM))
         corpora_of.write_corpus_once(connection, corpora_of.CheckedCorpus(found), ignore_progress)
     folder = _folder(model)
     tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")

@@ -13,9 +13,10 @@ from fixture_types import Options
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.progress import ignore_progress
-from attnbank.ingest.store.corpus import Corpus, CorpusFacts, read_text
+from attnbank.ingest.store.corpus import read_text
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 

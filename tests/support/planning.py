@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import new_banks
 
+from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
 from attnbank.ingest.corpora.sources import find_sources
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner
@@ -46,9 +47,9 @@ def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.Duc
     """A new bank with the text of a corpus, whose id is 1, open for writing."""
     connection = open_to_write(new_banks.put(path), "test")
     sources = find_sources([str(corpus)], format or ("lines" if corpus.suffix == ".txt" else None))
-    facts = corpora.CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
+    facts = CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
     options = IngestOptions((str(corpus),), path, "none", skip_bad=True)
-    checked = corpora.read_text(corpora.Corpus(sources, facts, options), ignore_progress)
+    checked = corpora.read_text(Corpus(sources, facts, options), ignore_progress)
     corpora.write_corpus_once(connection, checked, ignore_progress)
     return connection
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import new_banks
 
 from attnbank.ingest import IngestOptions
+from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus
 from attnbank.sql.bank.opening import open_to_write
@@ -17,9 +18,7 @@ def make_text_bank(path: Path, *corpora: Path) -> Path:
     connection = open_to_write(new_banks.put(path), "test")
     try:
         for each in corpora:
-            found = corpus.find_corpus_files(
-                IngestOptions((str(each),), path, "none", name=each.stem)
-            )
+            found = find_corpus_files(IngestOptions((str(each),), path, "none", name=each.stem))
             corpus.write_corpus_once(connection, corpus.CheckedCorpus(found), ignore_progress)
     finally:
         connection.close()

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import pairwise
 
 from attnbank.ingest.corpora.document import (
     MOST_WORDS,
@@ -25,13 +24,6 @@ from attnbank.ingest.corpora.format import BOM, CorpusFile, Format, decode
 
 _FIRST = 2**16  # bytes that are searched for an empty line
 _WHITE = BOM + b" \t\r\n\f\v"
-_PROSE = 0.25  # a text is prose if more than this share of its lines looks like it
-# The end of a sentence (not of a short abbreviation), and the first letter of the next one.
-_SENTENCE_END_INSIDE = re.compile(
-    r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
-    r"|[\u3002\uff01\uff1f][^\w\s]{0,3}(\w)|[\u061f\u06d4\u0964]\s(\w)"
-)
-_ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964][^\w\s]{0,3}$")
 
 
 def read_lines(
@@ -72,29 +64,6 @@ def _separates_documents(source: CorpusFile) -> bool:
     with source.open() as file:
         rows = [row.strip(_WHITE) for row in file.read(_FIRST).split(b"\n")]
     return b"\n\n" in b"\n".join(rows).strip()
-
-
-def prose_fact(start: bytes) -> str | None:
-    """Return why a text, by its first bytes, is prose and not one sentence per line; else None.
-
-    Of six treebanks and an encyclopedia with one sentence per line, at most 1.3 % of the lines have
-    a second one, and 3.3 % continue on the next. As paragraphs, at least 90 % of the lines of the
-    treebanks have several sentences; in lines of 72 characters, 32 %.
-    """
-    rows = [row.strip() for row in start.decode("utf-8", "replace").split("\n")]
-    lines = [row for row in rows if row]
-    starts = (
-        [match[match.lastindex or 0] for match in _SENTENCE_END_INSIDE.finditer(row)]
-        for row in lines
-    )
-    several = sum(any(not letter.islower() for letter in begun) for begun in starts)
-    if several > _PROSE * len(lines):
-        return f"{several:,} of its first {len(lines):,} lines have several sentences"
-    pairs = [(row, after) for row, after in pairwise(rows) if row and after]
-    wrapped = sum(after[0].islower() and not _ENDS.search(row) for row, after in pairs)
-    if wrapped > _PROSE * len(pairs):
-        return f"{wrapped:,} of its first {len(lines):,} lines continue on the next"
-    return None
 
 
 def split_words(text: str, line: int = 0) -> tuple[Word, ...]:
