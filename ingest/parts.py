@@ -443,16 +443,15 @@ def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]
         import pathlib
         import pickle
         import sys
+        from importlib import import_module
 
         sys.path += [path for path in paths if path not in sys.path]
-        from attnbank.ingest.parts import write_part
-        from attnbank.sql.errors import AttnbankError
-
+        errors, own = map(import_module, ("attnbank.sql.errors", "attnbank.ingest.parts"))
         try:
-            written = write_part(
+            written = own.write_part(
                 pathlib.Path(folder_name), pickle.loads(pickled), pickle.loads(part)
             )
-        except AttnbankError as error:
+        except errors.AttnbankError as error:
             return error.fact, error.remedy
         return pickle.dumps(written)
 
