@@ -30,7 +30,7 @@ wait_passively()
 
 import torch
 
-from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
+from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import pad_batch, rows_of_batch
 from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.inputs.candidate_inputs import cursor_query

@@ -28,7 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
-from attnbank.ingest.attention.pieces_and_peaks import Maps, RowSums, RunFacts, is_unnormalised
+from attnbank.ingest.attention.merged_maps import Maps, RowSums, RunFacts, is_unnormalised
 from attnbank.ingest.attention.rows import rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import (
     Input,

@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,15 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
-from attnbank.ingest.attention.pieces_and_peaks import RowSums, RunFacts
+from attnbank.ingest.attention.merged_maps import RowSums, RunFacts
 from attnbank.ingest.corpora.corpus import random_corpus
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Planner, SharedPlans
 from attnbank.ingest.masked import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.files import Checkpoint, find_checkpoints, step_of
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.training_steps import Checkpoint, Series, find_checkpoints, step_of
 from attnbank.ingest.options import DEFAULT_MAX_TOKENS, Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
 from attnbank.ingest.store import corpus as corpora
@@ -158,6 +158,22 @@ def ingest_run(
         report = _report(connection, run.id, state, checked)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
+
+
+@dataclass
+class Series:
+    """The state that the runs of a series share.
+
+    `left` is the number of checkpoints from the current one on. Before the first new run,
+    `on_estimate` is called with the bytes of all of these, and of their peaks and sums alone.
+    """
+
+    name: str
+    left: int
+    on_estimate: Callable[[int, int], None]
+    checkpoint: Checkpoint | None = None
+    plans: SharedPlans = field(default_factory=dict)
+    has_estimate: bool = False
 
 
 def ingest_series(

@@ -206,7 +206,7 @@ def _measure_losses(options: IngestOptions, report: Report) -> None:
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
     """Ingest the checkpoints of a series; print first how large the bank will be, then each run."""
     from attnbank.ingest import ingest_series
-    from attnbank.ingest.models.training_steps import find_checkpoints
+    from attnbank.ingest.models.files import find_checkpoints
 
     check_run(options)
     assert options.series is not None

@@ -1,7 +1,4 @@
-"""The rows of one batch as Arrow tables: sequences, positions, attention, its sums and peaks.
-
-pieces_and_peaks.py finds the peaks, and sums.py the sums.
-"""
+"""The rows of one batch as Arrow tables: sequences, positions, attention, its sums and peaks."""
 
 from __future__ import annotations
 
@@ -16,15 +13,16 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
-from attnbank.ingest.attention.pieces_and_peaks import (
+from attnbank.ingest.attention.merged_maps import (
+    TOTALS,
     Largest,
     Maps,
+    MapSums,
     MergedMaps,
     Peaks,
     RunFacts,
     merge_maps,
 )
-from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked import MaskedLoss, MaskedPasses

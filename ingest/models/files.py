@@ -1,4 +1,4 @@
-"""Finds a model's files, and checks them before use.
+"""Finds a model's files, and the checkpoints of its training, and checks them before use.
 
 The files of an untrusted model may need code to be run, more memory than there is, any number of
 layers, or tokens without an embedding. All of this is refused here before anything is built from
@@ -14,6 +14,8 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import metadata, resources
 from operator import itemgetter
 from pathlib import Path
@@ -50,6 +52,18 @@ _SIZE = re.compile(r"(num|n|d)_|.*(size|dim|layers?|heads?|embeddings|positions)
 _PLAIN = re.compile(r"(?!\.+$)[^/\\:\0]{1,255}")  # the name of a file in the same folder
 _INDEXES = (SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_INDEX_NAME)
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_TIMES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+# The step in the name of a checkpoint of a training, and how many tokens the model has seen.
+_STEP = re.compile(
+    r"(?:^|[^a-z])(?:step|checkpoint|ckpt|iter(?:ation)?)[-_]?(\d+(?:\.\d+)?)([km]?)(?![\da-z.])",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(
+    r"(?:^|[^a-z])(?:tokens?[-_]?(\d+(?:\.\d+)?)([kmbt]?)|(\d+(?:\.\d+)?)([kmbt]?)[-_]?tokens?)"
+    r"(?![\da-z.])",
+    re.IGNORECASE,
+)
+_MOST_STEPS = 2**63 - 1  # and tokens: the columns are BIGINT
 _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
 
@@ -440,3 +454,74 @@ def vocabulary_rows(blank: Any) -> int:
         return int(blank.get_input_embeddings().weight.shape[0])
     except (AttributeError, NotImplementedError):
         return _MOST_UNSAID
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model at a step of its training: its name to load, and the step and tokens in it."""
+
+    name: str
+    step: int
+    tokens_seen: int | None
+    revision: str | None = None
+
+
+def step_of(name: str) -> tuple[int, int | None] | None:
+    """Return the step in a name, and the tokens seen if it has them; None without a step.
+
+    Names are those of transformers (checkpoint-2000), Pythia (step143000), MultiBERTs
+    (seed_0-step_20k) and OLMo (stage1-step10000-tokens21B).
+    """
+    match = _STEP.search(name)
+    if match is None or (step := _number(match[1], match[2])) > _MOST_STEPS:
+        return None
+    seen = _TOKENS.search(name)
+    if seen is None:
+        return step, None
+    tokens = _number(seen[1] or seen[3], seen[2] or seen[4] or "")
+    return step, tokens if tokens <= _MOST_STEPS else None
+
+
+def _number(digits: str, unit: str) -> int:
+    return round(float(digits) * _TIMES[unit.lower()]) if "." in digits or unit else int(digits)
+
+
+def find_checkpoints(model: str, pattern: str) -> list[Checkpoint]:
+    """Return the checkpoints of a model whose names match a pattern, by step.
+
+    Raises CallError if none matches, if one has no step in its name, or two have the same step.
+    """
+    is_folder = Path(model).is_dir()
+    if is_folder:
+        names = [path.name for path in Path(model).iterdir() if (path / "config.json").is_file()]
+    else:
+        from huggingface_hub import HfApi
+
+        with translate_loading_errors(model):
+            refs = HfApi().list_repo_refs(model)
+        names = [ref.name for ref in (*refs.branches, *refs.tags)]
+    matching = sorted(name for name in names if fnmatchcase(name, pattern))
+    what = "folder" if is_folder else "branch"
+    if not matching:
+        has = ", ".join(sorted(names)[:5]) or "none"
+        raise CallError(
+            f"No {what} of {model} that has a model matches {pattern!r}; it has: {has}.",
+            "Use another pattern (--series 'step*'), or another --model.",
+        )
+    by_step: dict[int, Checkpoint] = {}
+    for name in matching:
+        step_and_tokens = step_of(name)
+        if step_and_tokens is None:
+            raise CallError(
+                f"The name of the {what} {name} has no step number.",
+                "Use a --series pattern that does not match it, or rename it to step1000.",
+            )
+        if step_and_tokens[0] in by_step:
+            earlier = by_step[step_and_tokens[0]]
+            raise CallError(
+                f"{earlier.revision or Path(earlier.name).name} and {name} have the same step.",
+                "Use a --series pattern that matches only one of them.",
+            )
+        path, revision = (str(Path(model, name)), None) if is_folder else (model, name)
+        by_step[step_and_tokens[0]] = Checkpoint(path, *step_and_tokens, revision=revision)
+    return [by_step[step] for step in sorted(by_step)]

@@ -23,7 +23,7 @@ from duckdb import DuckDBPyConnection
 from torch import Tensor
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES
-from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
+from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.candidate_inputs import NO_LOCK, Query, cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from attnbank.ingest.attention import pieces_and_peaks
-from attnbank.ingest.attention.pieces_and_peaks import (
+from attnbank.ingest.attention import merged_maps
+from attnbank.ingest.attention.merged_maps import (
     PieceMap,
+    PositionKinds,
     find_largest,
     find_peaks,
+    map_sums,
     merge_pieces,
 )
-from attnbank.ingest.attention.sums import PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 LAYERS, HEADS = 3, 4
@@ -83,15 +84,15 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     unnormalised: tuple[int, ...],
     unmaskable: tuple[int, ...],
 ) -> None:
-    monkeypatch.setattr(pieces_and_peaks, "AT_ONCE", at_once)
+    monkeypatch.setattr(merged_maps, "AT_ONCE", at_once)
     attentions = _attentions()
     for at in unnormalised:
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
-    found = pieces_and_peaks.merge_maps(
+    found = merged_maps.merge_maps(
         INPUTS,
-        pieces_and_peaks.Maps.from_list(attentions),
+        merged_maps.Maps.from_list(attentions),
         [at in unmaskable for at in range(len(INPUTS))],
-        pieces_and_peaks.RunFacts(1, 1, "mean", decimals, largest=None if with_weights else 0),
+        merged_maps.RunFacts(1, 1, "mean", decimals, largest=None if with_weights else 0),
     )
     kept = [at for at in range(len(INPUTS)) if at not in (*unnormalised, *unmaskable)]
     alone = [_alone(at, decimals) for at in kept]

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.attention.pieces_and_peaks import (
+from attnbank.ingest.attention.merged_maps import (
+    Floats,
     PieceMap,
     find_peaks,
     is_unnormalised,
     merge_pieces,
 )
-from attnbank.ingest.attention.sums import Floats
 from attnbank.ingest.options import Subword
 
 

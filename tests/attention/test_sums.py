@@ -6,7 +6,7 @@ import bounds
 import numpy as np
 import pytest
 
-from attnbank.ingest.attention.sums import TOTALS, PositionKinds, map_sums
+from attnbank.ingest.attention.merged_maps import TOTALS, PositionKinds, map_sums
 
 
 @pytest.mark.parametrize("ends", ["anything", "sep"])
@@ -31,7 +31,7 @@ def test_sums_of_loops(size: int, ends: str, monkeypatch: pytest.MonkeyPatch) ->
         second=kind == "second",
     )
     sums = map_sums(pooled, flags)
-    monkeypatch.setattr("attnbank.ingest.attention.sums.AT_ONCE", 2 * size**2)
+    monkeypatch.setattr("attnbank.ingest.attention.merged_maps.SUMS_AT_ONCE", 2 * size**2)
     in_parts = map_sums(pooled, flags)
     for name, one in vars(sums).items():
         np.testing.assert_array_equal(one, getattr(in_parts, name), err_msg=name)

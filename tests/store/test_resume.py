@@ -24,7 +24,7 @@ from partial_runs import ingest_part
 from small_disk import run_on_disk
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.attention.pieces_and_peaks import RunFacts
+from attnbank.ingest.attention.merged_maps import RunFacts
 from attnbank.ingest.attention.rows import BatchRows
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import checkpoints as training
 from attnbank.ingest import IngestOptions, ingest, ingest_series
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.models.training_steps import find_checkpoints, step_of
+from attnbank.ingest.models.files import find_checkpoints, step_of
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError
 

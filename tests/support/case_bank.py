@@ -12,7 +12,7 @@ import new_banks
 import numpy as np
 import polars as pl
 
-from attnbank.ingest.attention.sums import TOTALS, PositionKinds, map_sums
+from attnbank.ingest.attention.merged_maps import TOTALS, PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Position
 
 ALWAYS = ("corpus", "document", "sentence", "model", "run")

@@ -1,5 +1,5 @@
 -- The position that each word of an input attends to most, and the one that attends to it most, by some heads (3-1); they
--- were found while ingesting (ingest/attention/pieces_and_peaks.py).
+-- were found while ingesting (ingest/attention/merged_maps.py).
 with
 
 wanted_head as (
