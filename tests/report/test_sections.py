@@ -17,8 +17,17 @@ from new_banks import ingest_into, put
 
 from attnbank.cli.app import app
 from attnbank.queries import open_bank
-from attnbank.queries.report.outline import Missing, Section, SectionAnswer, chapters, published
-from attnbank.queries.report.runner import MEASURES, answer_section, compare, middle, subject
+from attnbank.queries.report.outline import (
+    MEASURES,
+    Missing,
+    Section,
+    SectionAnswer,
+    chapters,
+    compare,
+    middle,
+    published,
+)
+from attnbank.queries.report.runner import answer_section, subject
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
