@@ -27,7 +27,8 @@ from attnbank.ingest.corpora.document import (
 )
 from attnbank.ingest.corpora.format import CONTROL, Format, Start, blocks, decode
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
-from attnbank.sql.errors import CallError, require_extra
+from attnbank.sql.errors import CallError, first_line, require_extra
+from attnbank.sql.outputs import file_digest
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -337,9 +338,8 @@ def _files_digest(pipeline: Language) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if "__pycache__" not in path.parts:
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{sha256}  {path.relative_to(folder).as_posix()}\n".encode())
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"{file_digest(path)}  {name}\n".encode())
     return digest.hexdigest()
 
 
@@ -354,8 +354,7 @@ def _load_pipeline(name: str) -> Language:
         fact = f"The spaCy pipeline {name} does not exist."
         remedy = f"Try: python -m spacy download {name}, or name the folder of a pipeline."
     except Exception as error:  # it exists, but is damaged or made for another version
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        fact = f"Cannot load the spaCy pipeline {name}: {reason[:300]}"
+        fact = f"Cannot load the spaCy pipeline {name}: {first_line(error)[:300]}"
         remedy = "Use a pipeline made for the installed version of spaCy."
     raise CallError(fact, remedy)
 
