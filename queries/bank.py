@@ -14,7 +14,7 @@ import polars as pl
 from attnbank.queries import contents, parameters
 from attnbank.queries.backend import SECONDS, DuckDBBackend, check_run
 from attnbank.queries.execution import Isolated
-from attnbank.queries.options import MEMORY, ShowOptions, keywords_of
+from attnbank.queries.options import MEMORY, ShowOptions, card_options, keywords_of
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, query_error
 from attnbank.queries.user_queries import as_declared, join
@@ -34,7 +34,7 @@ from attnbank.sql.run_choice import (
 from attnbank.sql.worker import check_limits
 
 if TYPE_CHECKING:
-    from attnbank.queries.pictures import Look, Picture, Size
+    from attnbank.queries.pictures import HeadCard, Look, Picture, Size
     from attnbank.queries.report.page import OnSection
     from attnbank.queries.sentences.showing import Figure, Shown
 
@@ -345,11 +345,20 @@ class Bank(Requests):
         size: Size | None = None,
         look: Look | None = None,
         **values: Any,
-    ) -> Picture | Figure:
-        """The picture of an analysis, to be written with `as_bytes(".pdf")`."""
-        from attnbank.queries.pictures import check_has_picture
+    ) -> Picture | Figure | HeadCard:
+        """The picture of an analysis, to be written with `as_bytes(".pdf")`.
+
+        `head_card` is no analysis: it is the picture of one `head` ("3-1") of a `run`, with what it
+        finds beside the best fixed offset, held-out accuracy and random weights, where its
+        attention goes, and examples of the best relation, or of the `relation`.
+        """
+        from attnbank.queries.pictures import HEAD_CARD, check_has_picture
         from attnbank.queries.sentences.showing import picture_of
 
+        if name == HEAD_CARD:
+            from attnbank.queries.sentences.cards import head_card
+
+            return head_card(self, card_options(values), theme, look)
         analysis = registry.find_analysis(name)
         check_has_picture(analysis)
         rows = self.query(name, **values)

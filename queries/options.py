@@ -1,12 +1,12 @@
-"""The options of find, count, score and show: keywords of the methods, and of the commands."""
+"""The options of requests, `show` and head cards: keywords of methods, and of commands."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attnbank.sql.errors import CallError
 from attnbank.sql.names import DIRECTIONS, TO_HEAD
@@ -235,6 +235,37 @@ class ShowOptions:
     def run_name(self) -> str | None:
         """The name or id of the requested run as text; None by default."""
         return None if self.run is None else str(self.run)
+
+
+@dataclass(frozen=True)
+class CardOptions:
+    """What a head card shows, documented in `Bank.picture`."""
+
+    head: str = option("", "The head (required), as in 3-1.", metavar="LAYER-HEAD")
+    _: KW_ONLY
+    relation: str | None = option(
+        None, "The relation of the title and the examples. Default: the one that is found best."
+    )
+    run: str | int | None = option(
+        None, "Run, by name or id. Default: the bank's default run of words with trees."
+    )
+
+    @property
+    def run_name(self) -> str | None:
+        """The name or id of the requested run as text; None by default."""
+        return None if self.run is None else str(self.run)
+
+
+def card_options(values: Mapping[str, Any]) -> CardOptions:
+    """The options of a head card by name. Raises CallError for others, and without a head."""
+    known = [own.name for own in fields(CardOptions)]
+    if unknown := [name for name in values if name not in known]:
+        raise CallError(
+            f"head_card has no parameter {unknown[0]}.", f"It takes: {', '.join(known)}."
+        )
+    if not values.get("head"):
+        raise CallError("No head is named.", "Give one: attnbank plot head_card --head 3-1")
+    return CardOptions(**values)
 
 
 _Fields = ParamSpec("_Fields")

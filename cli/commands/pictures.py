@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from attnbank.cli.options import (
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.progress import Progress
-from attnbank.queries.options import ShowOptions
+from attnbank.queries.options import CardOptions, ShowOptions, card_options
 from attnbank.sql import outputs
 from attnbank.sql.errors import CallError, require_extra
 from attnbank.sql.header import Analysis
@@ -41,9 +42,10 @@ from attnbank.sql.option_fields import option as option_field
 if TYPE_CHECKING:
     import polars as pl
 
-    from attnbank.queries.pictures import Look
+    from attnbank.queries.bank import Bank
+    from attnbank.queries.pictures import HeadCard, Look, Picture
     from attnbank.queries.pictures.sentence import Panel
-    from attnbank.queries.sentences.showing import Shown
+    from attnbank.queries.sentences.showing import Figure, Shown
 
 # The formats of attnbank.queries.pictures, repeated here because importing it is slow.
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
@@ -102,21 +104,27 @@ class PaperOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PlotOptions(PaperOptions):
-    """How `attnbank plot` draws the picture of an analysis."""
+    """How `attnbank plot` draws a picture."""
 
     fresh: bool
     theme: str
-    width: int | None = option_field(
-        None, "Width of a panel, without its labels.", least=50, most=4000, metavar="PIXELS"
-    )
-    height: int | None = option_field(
-        None, "Height of a panel, without its labels.", least=50, most=4000, metavar="PIXELS"
-    )
     scale: float | None = option_field(
         None,
         "Pixels of a PNG for each pixel, or point, of the picture. Default: 2.",
         least=0.5,
         most=8.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartOptions(PlotOptions):
+    """How `attnbank plot` draws the picture of an analysis."""
+
+    width: int | None = option_field(
+        None, "Width of a panel, without its labels.", least=50, most=4000, metavar="PIXELS"
+    )
+    height: int | None = option_field(
+        None, "Height of a panel, without its labels.", least=50, most=4000, metavar="PIXELS"
     )
     stretch: bool = option_field(
         False,
@@ -130,14 +138,20 @@ _DOTS_OF_PAPER = 300 / 72
 
 
 class Pictures(AnalysisGroup):
-    """The commands of `attnbank plot`: the analyses that have a picture."""
+    """The commands of `attnbank plot`: the analyses that have a picture, and the head card."""
 
     def takes(self, analysis: Analysis) -> bool:
         """Whether an analysis has a picture."""
         return analysis.plot is not None
 
+    def sections(self) -> dict[str, list[str]]:
+        """The names of the pictures by section."""
+        return super().sections() | {"One head": [head_card.name or ""]}
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of an analysis. Raises CallError if it has no picture."""
+        """Make the command of a picture. Raises CallError for an analysis that has none."""
+        if registry_name(cmd_name) == head_card.name:
+            return head_card
         command_of_analysis, plain = super().get_command(ctx, cmd_name), registry_name(cmd_name)
         names = self.list_commands(ctx)
         if command_of_analysis is None or plain in names:
@@ -157,31 +171,68 @@ def _describe_picture(analysis: Analysis) -> tuple[str, str]:
 
 
 def _plot(ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], **values: Any) -> None:
-    name, file, options = analysis.name, requested_output(ctx)[1], PlotOptions(**values)
+    options = ChartOptions(**values)
+    if options.column and (options.width or options.height):
+        raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
+
+    def draw(bank: Bank) -> Picture | Figure | HeadCard:
+        from attnbank.queries.pictures import Size
+
+        cached = None if options.fresh else bank.cached(analysis.name, **arguments)
+        if cached is not None:
+            notify(f"Its rows were {cached.message}.")
+        look, size = options.look(stretch=options.stretch), Size(options.width, options.height)
+        return bank.picture(analysis.name, theme=options.theme, size=size, look=look, **arguments)
+
+    _write_picture(ctx, analysis.name, analysis.name, options, draw)
+
+
+def _write_picture(
+    ctx: click.Context, typed: str, name: str, options: PlotOptions,
+    draw: Callable[[Bank], Picture | Figure | HeadCard],
+) -> None:  # fmt: skip
+    """Draw a picture from the bank, and write it to the file of -o; `typed` is how it is named."""
+    file = requested_output(ctx)[1]
     if file is None:
-        raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
+        raise CallError("plot needs -o FILE.", f"Type: attnbank plot {typed} -o {name}.svg")
     ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
     outputs.check_output(file, bank_path(ctx))
     if ending != ".json":
         require_extra(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
-
-    from attnbank.queries.pictures import Size
-
-    if options.column and (options.width or options.height):
-        raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
     with open_named_bank(ctx) as bank:
         bank.reads_cache = not options.fresh
-        cached = None if options.fresh else bank.cached(name, **arguments)
-        look, size = options.look(stretch=options.stretch), Size(options.width, options.height)
-        picture = bank.picture(name, theme=options.theme, size=size, look=look, **arguments)
+        picture = draw(bank)
         scale = options.scale or (_DOTS_OF_PAPER if options.column else 2.0)
         data = picture.as_bytes(ending, scale)
     with outputs.output_file(file, bank_path(ctx)) as opened:
         opened.write(data)
     if options.caption:
         safe_echo(picture.caption(command_as_typed(ctx)).rstrip())
-    if cached is not None:
-        notify(f"Its rows were {cached.message}.")
+
+
+@command("head_card", "--head 3-1 -o head_3-1.svg", group="attnbank plot")
+@field_options(CardOptions)
+@output_option("The file to write (required), ending in .svg, .png, .pdf or .html.")
+@fresh_option
+@theme_option
+@field_options(PlotOptions)
+def head_card(ctx: click.Context, /, **values: Any) -> None:
+    """What one head does: the relations it finds, where its attention goes, three examples.
+
+    Each relation stands beside the best fixed offset, the accuracy on held-out documents, and the
+    same head with random weights, if the bank has such a control. A filled point is above the
+    offset by more than chance (p < 0.05, corrected for all heads and relations). What the bank
+    lacks is left out, and named. The numbers are those of attnbank query best_relation,
+    head_score, best_head_held_out, relative_position and special_tokens.
+    """
+    card = card_options(take_fields(CardOptions, values))
+    options = PlotOptions(**values)
+    _write_picture(
+        ctx, f"head_card --head {card.head}", f"head_{card.head}", options,
+        lambda bank: bank.picture(
+            "head_card", theme=options.theme, look=options.look(), **vars(card)
+        ),
+    )  # fmt: skip
 
 
 plot = Pictures(
@@ -195,7 +246,7 @@ plot = Pictures(
         ),
         fresh_option,
         theme_option,
-        field_options(PlotOptions),
+        field_options(ChartOptions),
     ),
     help=(
         "Draw the picture of an analysis.\n\nEach picture has the options of its analysis:"

