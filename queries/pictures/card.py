@@ -28,8 +28,7 @@ from attnbank.queries.pictures.theme import (
     category_label,
     theme_of,
 )
-from attnbank.sql.errors import CallError
-from attnbank.sql.extras import require_extra
+from attnbank.sql.errors import CallError, require_extra
 from attnbank.sql.names import TO_DEPENDENT, TO_EARLIER
 
 # What `plot` calls the picture.

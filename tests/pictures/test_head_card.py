@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import polars as pl
@@ -34,7 +35,7 @@ def bank(once: Once, sample: Path) -> Path:
     return once("card", fill) / "card.duckdb"
 
 
-def card(bank: Bank, **values: object) -> HeadCard:
+def card(bank: Bank, **values: Any) -> HeadCard:
     drawn = bank.picture("head_card", **values)
     assert isinstance(drawn, HeadCard)
     return drawn
@@ -213,7 +214,8 @@ def test_each_format_and_a_column(bank: Path, tmp_path: Path, cli: Cli) -> None:
 
 
 def line_of(words: str, *arcs: Arc, marked: tuple[int, ...] = ()) -> ArcLine:
-    return ArcLine("s", tuple(enumerate(words.split())), arcs, marked and marked[0], marked)
+    dependent = marked[0] if marked else None
+    return ArcLine("s", tuple(enumerate(words.split())), arcs, dependent, marked)
 
 
 def drawn_words(line: ArcLine, room: float) -> list[tuple[float, str]]:
