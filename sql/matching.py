@@ -66,10 +66,10 @@ _RUN = (
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
 
 
-def invalid_source(shown: str, reason: str) -> BankError:
+def invalid_source(label: str, reason: str) -> BankError:
     """The error for a bank or an export that is not as attnbank writes it."""
     return BankError(
-        f"{shown} is damaged: {escape_control(reason.rstrip('.'))[:400]}.",
+        f"{label} is damaged: {escape_control(reason.rstrip('.'))[:400]}.",
         "Use an undamaged copy; an export can be written again from its bank: attnbank export DIR",
     )
 
@@ -77,30 +77,30 @@ def invalid_source(shown: str, reason: str) -> BankError:
 class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
-    `shown` is the path of the source as the user gave it, `shards` are the shards that each corpus
+    `label` is the path of the source as the user gave it, `shards` are the shards that each corpus
     and each run has, `preferred` the ids of the preferred runs. Raises BankError if the rows do not
     fit together.
     """
 
-    def __init__(self, number: int, shown: str, rows: Mapping[str, Sequence[Row]]) -> None:
+    def __init__(self, number: int, label: str, rows: Mapping[str, Sequence[Row]]) -> None:
         self.number = number
-        self.shown = shown
+        self.label = label
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
         self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
         self.shards: dict[str, dict[int, Shards]] = {"corpus": {}, "run": {}}
         self.parts: dict[int, list[Row]] = {run: [] for run in self.rows["run"]}
         for part in rows["run_part"]:
             if part["run"] not in self.parts:
-                raise invalid_source(shown, "its table run_part has rows that belong to no run")
+                raise invalid_source(label, "its table run_part has rows that belong to no run")
             self.parts[part["run"]].append(part)
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
-                raise invalid_source(shown, f"its table {table} has duplicate ids")
+                raise invalid_source(label, f"its table {table} has duplicate ids")
             for name in (name for row in rows[table] for name in needed if row[name] is None):
-                raise invalid_source(shown, f"{table}.{name} is null")
+                raise invalid_source(label, f"{table}.{name} is null")
         for row in rows["run"]:
             if any(row[table] not in self.rows[table] for table in ("corpus", "model")):
-                raise invalid_source(shown, f"its run {row['name']} has no corpus or model")
+                raise invalid_source(label, f"its run {row['name']} has no corpus or model")
         for table, shards in self.shards.items():
             for id, row in self.rows[table].items():
                 text = row["shard"] if table == "corpus" else (row["options"] or {}).get("shard")
@@ -108,7 +108,7 @@ class Catalog:
                     shards[id] = read_shards(text)
                 except ValueError:
                     fault = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
-                    raise invalid_source(shown, fault) from None
+                    raise invalid_source(label, fault) from None
 
 
 @dataclass(eq=False)
@@ -250,7 +250,7 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
                 if (entry := next(same, None)) is not None:
                     if entry.first["name"] != row["name"]:
                         notes.append(
-                            f"The {table} {row['name']} of {catalog.shown} is"
+                            f"The {table} {row['name']} of {catalog.label} is"
                             f" {entry.row['name']}: the same {_WHAT_IS_SAME[table]}."
                         )
                     if table == "corpus":
@@ -275,7 +275,7 @@ def _name_corpus(corpora: Sequence[Entry], catalog: Catalog, notes: list[str]) -
     if other is not None:
         what = ", ".join(_differ("corpus", other.row, new.first))
         verb = "differ" if "," in what else "differs"
-        new.differs = f"{catalog.shown} has another corpus called {name}: {what} {verb}."
+        new.differs = f"{catalog.label} has another corpus called {name}: {what} {verb}."
         notes.append(f"{new.differs} It is called {new.row['name']} here.")
 
 
@@ -297,8 +297,8 @@ def _add_shards(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Cat
     shards, row = catalog.shards["corpus"][id], corpus.row
     if not shards.is_whole and not corpus.shards.is_whole and shards.count != corpus.shards.count:
         raise CallError(
-            f"The shards of {row['name']} do not match: {catalogs[corpus.places[0][0]].shown}"
-            f" has {corpus.shards.text}, and {catalog.shown} {shards.text}.",
+            f"The shards of {row['name']} do not match: {catalogs[corpus.places[0][0]].label}"
+            f" has {corpus.shards.text}, and {catalog.label} {shards.text}.",
             "Name shards of the same division.",
         )
     corpus.shards = corpus.shards.with_(shards)
@@ -344,7 +344,7 @@ class _SourceRun:
         self.is_finished = self.row["finished"] is not None
         # Finished ones are taken first, then whole ones, then those of most shards.
         self.order = (not self.is_finished, not self.shards.is_whole, -len(self.shards.numbers))
-        self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
+        self.label = f"The run {self.row['name']} of {self.catalog.label}"
         self.plain = _name_with_shards(self.row["name"], self.shards)
         own = {name: self.row[name] for name in _RUN}
         own |= {name: options.get(name) for name in _OPTIONS}
@@ -397,7 +397,7 @@ class _RunMatcher:
         if self.to_read:
             _check_apart(f"run {group[0].plain}", [run.shards for run in group])
         elif left_out == group and (whole := [run for run in group if run.shards.is_whole]):
-            self.notes.append(f"{whole[0].shown} is unfinished and stays so.")
+            self.notes.append(f"{whole[0].label} is unfinished and stays so.")
             left_out.remove(whole[0])
         chosen: list[_SourceRun] = []
         same: list[_SourceRun] = []
@@ -410,19 +410,19 @@ class _RunMatcher:
                 continue
             if not has.has(run.shards):
                 raise CallError(
-                    f"{run.shown} and that of {met.catalog.shown} overlap in part:"
+                    f"{run.label} and that of {met.catalog.label} overlap in part:"
                     f" {run.shards.text} and {met.shards.text}.",
                     "Name the banks of the individual shards.",
                 )
             same.append(run)
             if run.row["finished"] != met.row["finished"]:
                 self.notes.append(
-                    f"The run {run.row['name']} is in {met.catalog.shown} and in"
-                    f" {run.catalog.shown}, made at different times: the first is kept."
+                    f"The run {run.row['name']} is in {met.catalog.label} and in"
+                    f" {run.catalog.label}, made at different times: the first is kept."
                 )
         if not self.partial and not has.has(corpus.shards):
             raise self._incomplete(group, has)
-        self.notes += [f"{run.shown} is unfinished and was not copied." for run in left_out]
+        self.notes += [f"{run.label} is unfinished and was not copied." for run in left_out]
         if not chosen:
             return None
         chosen.sort(key=lambda run: min(run.shards.numbers))
@@ -441,9 +441,9 @@ class _RunMatcher:
             if why or other.corpus is not first.corpus or has.has(other.shards):
                 continue
             if other in group:
-                why = f": in {other.catalog.shown} it is unfinished"
+                why = f": in {other.catalog.label} it is unfinished"
             elif what := _differences(first, other):
-                why = f": {other.catalog.shown} has {other.shards.text or 'it'} with another {what}"
+                why = f": {other.catalog.label} has {other.shards.text or 'it'} with another {what}"
         fact = f"The run {first.plain} lacks the shard {missing}{why}."
         return _missing_shards("run", self.to_read, fact)
 
@@ -489,7 +489,7 @@ class _RunMatcher:
         name_in_bank = unique(name, names)
         if name_in_bank != row["name"] and run.shards == shards:
             self.notes.append(
-                f"The run {row['name']} of {catalog.shown} is called {name_in_bank} here."
+                f"The run {row['name']} of {catalog.label} is called {name_in_bank} here."
             )
         return name_in_bank
 
@@ -538,7 +538,7 @@ def _preferred(matched: Matched) -> list[int]:
             first = entries.setdefault((own.row["context"], own.row["unit"]), own)
             if first is not own:
                 matched.notes.append(
-                    f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
+                    f"{catalog.label} prefers the run {catalog.rows['run'][old]['name']}, an"
                     f" earlier bank {first.row['name']}, which stays the default (change it:"
                     " attnbank use)."
                 )

@@ -136,7 +136,7 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
         for table in source.manifest.tables:
             name = qualified_name(table.schema, table.name)
             columns = ", ".join(map(quoted, table.columns))
-            with reading(source.shown, table):
+            with reading(source.label, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
         connection.execute("update bank set analyses = ?", [registry.fingerprint()])
     rows = {table.name: table.rows for table in source.manifest.tables if table.schema == "main"}
@@ -157,7 +157,7 @@ def _merged(
     for bank in banks:
         source = opened(len(sources), bank)
         if any(source.reads[0] == other.reads[0] for other in sources):
-            notes.append(f"{source.shown} was named twice and is read once.")
+            notes.append(f"{source.label} was named twice and is read once.")
         else:
             sources.append(source)
     reads = [file for source in sources for file in source.reads]
@@ -178,7 +178,7 @@ def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
             table: rows_by_name(connection.execute(f"select * from {OF}{table} order by all"))
             for table in TABLES
         }
-        return Catalog(source.number, source.shown, rows)
+        return Catalog(source.number, source.label, rows)
 
 
 class _Merge:
@@ -216,7 +216,7 @@ class _Merge:
         self.rows(f"insert into main.ablation from merge_loss where run in ({joined or 'null'})")
         for run in self.matched.preferred:
             self.rows(f"insert into preferred_run (run) values ({run})")
-        if answers := [copy.source.shown for copy in self.copies if copy.source.has_answers]:
+        if answers := [copy.source.label for copy in self.copies if copy.source.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
@@ -236,7 +236,7 @@ class _SourceCopy:
 
     def __init__(self, merge: _Merge, source: Source) -> None:
         self.merge, self.matched = merge, merge.matched
-        self.source, self.shown = source, source.shown
+        self.source, self.label = source, source.label
         self.rows, self.count, self.note = merge.rows, merge.count, merge.notes.append
         # The new number of each corpus, model and run that is taken, and of each probe.
         self.numbers: dict[str, Mapping[int, int]] = {
@@ -326,14 +326,14 @@ class _SourceCopy:
                 ((id,),) = self.rows(f"select document from main.sentence where id = {id}")
             index, corpus = ordinal_of(id), (id >> BITS) + 1
             first = next(
-                catalog.shown
+                catalog.label
                 for catalog in self.matched.catalogs
                 for old, new in self.matched.ids("corpus", catalog.number).items()
                 if new == corpus and catalog.shards["corpus"][old].has_document(index)
             )
             raise BankError(
                 f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
-                f" differs between {first} and {self.shown}.",
+                f" differs between {first} and {self.label}.",
                 "It was read with other options (--split, --strict), or changed: ingest one"
                 " of them again.",
             )
@@ -355,7 +355,7 @@ class _SourceCopy:
             corpus = self.matched.name("corpus", (id >> BITS) + 1)
             raise BankError(
                 f"Document {ordinal_of(id)} of the corpus {corpus} stands at another place in"
-                f" {self.shown} than in an earlier bank.",
+                f" {self.label} than in an earlier bank.",
                 "They were read with different options (--strict, --skip-bad): ingest one of them"
                 " again.",
             )
@@ -397,7 +397,7 @@ class _SourceCopy:
             of_no_run = f"own.sequence not in (select id from {OF}sequence)"
             if rows := self.count(f"from {OF}{table} as own where {of_no_run}"):
                 self.note(
-                    f"{rows:,} rows of {table} in {self.shown} belong to no run and were not"
+                    f"{rows:,} rows of {table} in {self.label} belong to no run and were not"
                     " copied."
                 )
 
@@ -412,8 +412,8 @@ class _SourceCopy:
                     if self._first_difference(table, column, inputs) is not None:
                         name = self.matched.catalogs[number].rows["run"][old]["name"]
                         raise BankError(
-                            f"The run {name} of {self.shown} has different inputs than in"
-                            f" {self.matched.catalogs[run.places[0][0]].shown}.",
+                            f"The run {name} of {self.label} has different inputs than in"
+                            f" {self.matched.catalogs[run.places[0][0]].label}.",
                             "One of them is damaged, or was read by another tokenizer: ingest it"
                             " again.",
                         )
@@ -427,7 +427,7 @@ class _SourceCopy:
         runs = {"old": [*whole], "new": [*whole.values()]}
         for run, name in self.rows(statement, runs):
             self.note(
-                f"The ablation {name} of {run} in {self.shown} was not copied: an earlier bank"
+                f"The ablation {name} of {run} in {self.label} was not copied: an earlier bank"
                 " has another one of that name, or less of it."
             )
         for table, keys in _COMPUTED.items():
@@ -443,7 +443,7 @@ class _SourceCopy:
         for old, kind in self.rows(f"select id, kind from {OF}probe order by id"):
             if old not in numbers["probe"]:
                 self.note(
-                    f"The probe {old} ({kind}) of {self.shown} was not copied: it was trained on"
+                    f"The probe {old} ({kind}) of {self.label} was not copied: it was trained on"
                     " part of a run. Train it again."
                 )
 
@@ -478,7 +478,7 @@ class _SourceCopy:
         own, there = (self.rows(f"{digest} {schema}word_frequency") for schema in (OF, "main."))
         if own[0][0] and own != there:
             self.note(
-                f"The frequencies of words (word_frequency) of {self.shown} were not copied: an"
+                f"The frequencies of words (word_frequency) of {self.label} were not copied: an"
                 " earlier bank has others."
             )
 
@@ -519,8 +519,8 @@ class _SourceCopy:
             self._copy_user_table(table, values, " or ".join(lost), changed)
         statement = registry.internal_statement("merge/own_views")
         if views := self.rows(statement):
-            shown = ", ".join(map(_shown, views))
-            self.note(f"Views and macros of {self.shown} were not copied: {shown}.")
+            listed = ", ".join(map(_table_label, views))
+            self.note(f"Views and macros of {self.label} were not copied: {listed}.")
 
     def _copy_user_table(
         self, table: Table, values: Mapping[str, str], lost: str, changed: Sequence[str]
@@ -533,22 +533,22 @@ class _SourceCopy:
             f" {listed} {rest} where not ({lost})) as it"
             f" where not exists (from {new} as there where there is not distinct from it)"
         )
-        shown = f"{_shown(table)} of {self.shown}"
+        label = f"{_table_label(table)} of {self.label}"
         types = self.source.tables[table]
         if others := [
             name for name in types if name not in changed and types[name] in _WHOLE_NUMBERS
         ]:
             self.note(
-                f"In {shown} the numbers in {', '.join(others)} were copied unchanged: ids are"
+                f"In {label} the numbers in {', '.join(others)} were copied unchanged: ids are"
                 " recognised by the names of their columns (word, run, ...)."
             )
         if changed:
             self.note(
-                f"In {shown} the ids in {', '.join(changed)} were changed to those of the new bank."
+                f"In {label} the ids in {', '.join(changed)} were changed to those of the new bank."
             )
         if gone := self.count(f"{rest} where {lost}"):
             self.note(
-                f"{gone:,} rows of {shown} were not copied: they refer to nothing in the new bank."
+                f"{gone:,} rows of {label} were not copied: they refer to nothing in the new bank."
             )
 
     def copy_relations(self) -> None:
@@ -575,7 +575,7 @@ class _SourceCopy:
                 create_view(self.merge.connection, SavedRelation(now, *own))
             if now != name:
                 self.note(
-                    f"The saved relation {name} of {self.shown} is called {now} here: another"
+                    f"The saved relation {name} of {self.label} is called {now} here: another"
                     " one or a relation of the trees has that name."
                 )
             sentence = renumbered("sentence", "id", numbers)
@@ -611,7 +611,7 @@ def _make_columns(
             for name, type_ in types.items():
                 if table[1] not in apart and columns.setdefault(name, type_) != type_:
                     raise CallError(
-                        f"The column {_shown(table)}.{name} is {type_} in {source.shown}, and"
+                        f"The column {_table_label(table)}.{name} is {type_} in {source.label}, and"
                         f" {columns[name]} in another bank.",
                         "Rename it in one of them (the DuckDB shell does), or leave that bank out.",
                     )
@@ -639,7 +639,7 @@ def _target(column: str, type_: str) -> str | None:
     return target if type_ in _WHOLE_NUMBERS else None
 
 
-def _shown(table: Table) -> str:
+def _table_label(table: Table) -> str:
     return table[1] if table[0] == "main" else ".".join(table)
 
 

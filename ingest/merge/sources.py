@@ -52,13 +52,13 @@ Table = tuple[str, str]  # the schema and the name
 class Source:
     """A bank or an export that was checked.
 
-    `shown` is its path as the user gave it, `reads` are the files or the folder that a connection
+    `label` is its path as the user gave it, `reads` are the files or the folder that a connection
     must be allowed to open, `statements` attach it. `tables` has the types of the columns of each
     table, `has_answers` says whether there are kept answers, and an export has a `manifest`.
     """
 
     number: int
-    shown: str
+    label: str
     reads: tuple[Path, ...]
     statements: tuple[str, ...]
     tables: dict[Table, dict[str, str]]
@@ -76,7 +76,7 @@ class Source:
         try:
             if self.stamp != _stamp(self.reads):
                 raise BankError(
-                    f"{self.shown} changed during the merge.",
+                    f"{self.label} changed during the merge.",
                     "Wait until nothing writes to it, then run the same command again.",
                 )
             for statement in self.statements:
@@ -87,8 +87,8 @@ class Source:
             if is_full_disk(error):
                 raise
             if is_damage(error):
-                raise bank_error(error, Path(self.shown)) from error
-            raise invalid_source(self.shown, first_line(error)) from error
+                raise bank_error(error, Path(self.label)) from error
+            raise invalid_source(self.label, first_line(error)) from error
 
 
 def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
@@ -97,7 +97,7 @@ def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
     fault = fault_of_rows(connection)
     connection.execute("use memory")
     if fault:
-        raise invalid_source(source.shown, fault)
+        raise invalid_source(source.label, fault)
 
 
 def source_of(number: int, path: str | Path) -> Source:
@@ -214,7 +214,7 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
 
 
 def _check_types(
-    connection: DuckDBPyConnection, shown: str, tables: dict[Table, dict[str, str]]
+    connection: DuckDBPyConnection, label: str, tables: dict[Table, dict[str, str]]
 ) -> None:
     """Raise BankError for an invalid type, since types are put into statements."""
     for (_, table), columns in tables.items():
@@ -222,7 +222,7 @@ def _check_types(
             with suppress(duckdb.Error):
                 if str(connection.sqltype(type_)) == type_:
                     continue
-            raise invalid_source(shown, f"{table}.{name} is {type_}, which is not a valid type")
+            raise invalid_source(label, f"{table}.{name} is {type_}, which is not a valid type")
 
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:

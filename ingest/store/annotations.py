@@ -157,7 +157,7 @@ class _WordFile:
     types of the others.
     """
 
-    shown: str
+    typed: str  # the path as the user typed it
     stem: str  # its name without folder and endings
     path: Path
     reader: str
@@ -169,7 +169,7 @@ class _WordFile:
     def error(
         self, fact: str, remedy: str = "Correct the file, or write it again."
     ) -> WordFileError:
-        return WordFileError(f"{self.shown}{fact}.", remedy)
+        return WordFileError(f"{self.typed}{fact}.", remedy)
 
 
 def _find_file(file: str | Path) -> _WordFile:
@@ -178,55 +178,55 @@ def _find_file(file: str | Path) -> _WordFile:
     Raises CallError if it cannot be opened, or its ending says nothing; WordFileError if it is not
     text as its ending says, or has no names of columns.
     """
-    shown = os.fspath(file)
-    path = _path_of_file(shown)
-    packed = shown.lower().endswith(".gz")
-    name = Path(shown[:-3] if packed else shown)
+    typed = os.fspath(file)
+    path = _path_of_file(typed)
+    packed = typed.lower().endswith(".gz")
+    name = Path(typed[:-3] if packed else typed)
     ending = name.suffix.lower()
     reader = _READERS.get(ending, "")
     if not reader or (packed and reader == "parquet"):
         raise CallError(
-            f"The format of {shown} cannot be inferred from its name.",
+            f"The format of {typed} cannot be inferred from its name.",
             f"Give a file that ends in {', '.join(_READERS)}; all but .parquet may be"
             " compressed (.gz).",
         )
     if not path.stat().st_size:
-        raise WordFileError(f"{shown} is empty.", "Give a file with rows about words.")
+        raise WordFileError(f"{typed} is empty.", "Give a file with rows about words.")
     arguments = f"{literal(str(path))}, hive_partitioning = false"
     if reader == "parquet":
-        return _WordFile(shown, name.stem, path, reader, arguments)
+        return _WordFile(typed, name.stem, path, reader, arguments)
     arguments += f", compression = '{'gzip' if packed else 'none'}'"
     if reader == "json":
         form = "auto" if ending == ".json" else "newline_delimited"
         arguments += f", format = '{form}', records = true"
-    word_file = _WordFile(shown, name.stem, path, reader, arguments)
+    word_file = _WordFile(typed, name.stem, path, reader, arguments)
     try:
-        with CorpusFile(shown, path, compressed=packed).open() as opened:
+        with CorpusFile(typed, path, compressed=packed).open() as opened:
             # Whole lines, unless they are very long.
             pieces = iter(lambda: opened.read(_PIECE) + opened.readline(_PIECE), b"")
             if reader == "csv":
                 return _read_header(word_file, pieces, "\t" if ending == ".tsv" else "")
-            _check_text(shown, pieces)
+            _check_text(typed, pieces)
     except FaultError as error:  # of a compressed file
-        raise WordFileError(f"{shown} cannot be read: {error.fact}.", error.remedy) from None
+        raise WordFileError(f"{typed} cannot be read: {error.fact}.", error.remedy) from None
     return word_file
 
 
-def _path_of_file(shown: str) -> Path:
+def _path_of_file(typed: str) -> Path:
     """Return the absolute path of a file. Raises CallError if DuckDB cannot open it."""
     try:
-        shown.encode()
-        path = expanded(shown).resolve()
+        typed.encode()
+        path = expanded(typed).resolve()
         mode = path.stat().st_mode
     except UnicodeEncodeError:
-        raise CallError(f"The file name {shown} is not valid UTF-8.", "Rename the file.") from None
+        raise CallError(f"The file name {typed} is not valid UTF-8.", "Rename the file.") from None
     except (FileNotFoundError, NotADirectoryError):
-        raise CallError(f"{shown} does not exist.", "Check the path.") from None
+        raise CallError(f"{typed} does not exist.", "Check the path.") from None
     except (OSError, RuntimeError, ValueError) as error:  # no permission, a circle of links, a NUL
         reason = getattr(error, "strerror", None) or str(error)
-        raise CallError(f"{shown} cannot be opened: {reason}.", "Check the path.") from None
+        raise CallError(f"{typed} cannot be opened: {reason}.", "Check the path.") from None
     if kind := kind_of_file(mode):
-        raise CallError(f"{shown} is {kind}, not a file with rows.", "Give the path of a file.")
+        raise CallError(f"{typed} is {kind}, not a file with rows.", "Give the path of a file.")
     if any(character in str(path) for character in "*?["):
         raise CallError(
             f"The path {path} has one of * ? [, which DuckDB takes for a pattern.",
@@ -253,7 +253,7 @@ def _read_header(word_file: _WordFile, pieces: Iterator[bytes], delimiter: str) 
             delimiter = mark
             break
     delimiter = delimiter or ","
-    is_quoted = _check_text(word_file.shown, chain([first], pieces), delimiter == "\t")
+    is_quoted = _check_text(word_file.typed, chain([first], pieces), delimiter == "\t")
     cells = header.split(delimiter)
     if is_quoted:
         try:
@@ -269,7 +269,7 @@ def _read_header(word_file: _WordFile, pieces: Iterator[bytes], delimiter: str) 
     return replace(word_file, arguments=arguments, names=tuple(names))
 
 
-def _check_text(shown: str, pieces: Iterator[bytes], may_be_unquoted: bool = False) -> bool:
+def _check_text(typed: str, pieces: Iterator[bytes], may_be_unquoted: bool = False) -> bool:
     """Raise WordFileError for bytes that are not text in UTF-8.
 
     The result is False for a file with tabs without quotation marks around cells, with
@@ -287,7 +287,7 @@ def _check_text(shown: str, pieces: Iterator[bytes], may_be_unquoted: bool = Fal
         if fault >= 0:
             number += piece.count(b"\n", 0, fault)
             raise WordFileError(
-                f"{shown}:{number} is not text in UTF-8: {why}.",
+                f"{typed}:{number} is not text in UTF-8: {why}.",
                 "Save the file as UTF-8 (CSV UTF-8).",
             )
         is_quoted = is_quoted and not (may_be_unquoted and _BARE_QUOTE.search(piece))
@@ -322,10 +322,10 @@ def _file_errors(word_file: _WordFile) -> Iterator[None]:
             raise
         if isinstance(error, duckdb.OutOfMemoryException):
             raise WordFileError(
-                f"Reading {word_file.shown} takes more memory than it may.",
+                f"Reading {word_file.typed} takes more memory than it may.",
                 "Leave out its longest texts, or divide it into several files.",
             ) from error
-        reason = first_line(error).rstrip(". ").replace(str(word_file.path), word_file.shown)
+        reason = first_line(error).rstrip(". ").replace(str(word_file.path), word_file.typed)
         if reason.endswith("reached an invalid state"):  # of the reader of CSV
             reason = "only some of its lines end in a carriage return, or one stands within a line"
         raise word_file.error(f" cannot be read: {reason[:300]}") from error
@@ -362,7 +362,7 @@ def _find_columns(connection: DuckDBPyConnection, word_file: _WordFile) -> _Word
         base = type_.partition("(")[0]
         if type_.endswith("]") or base in _NO_SCALARS:
             raise WordFileError(
-                f"The column {name} of {word_file.shown} is {type_[:60]}: no number, text or time.",
+                f"The column {name} of {word_file.typed} is {type_[:60]}: no number, text or time.",
                 "Write each value as a column of its own, or leave it out.",
             )
         columns[name] = type_ if base in _SCALARS else "VARCHAR"
@@ -428,13 +428,13 @@ def _stage(connection: DuckDBPyConnection, word_file: _WordFile) -> int:
     """
     keys, columns = word_file.keys, word_file.columns
     types = {**dict.fromkeys(keys.values(), "VARCHAR"), **columns}
-    typed = ", ".join(
+    column_types = ", ".join(
         f"{literal(name)}: {literal(types[name])}" for name in word_file.names or types
     )
     options = {
         "parquet": "",
-        "json": f", columns = {{{typed}}}",
-        "csv": f", columns = {{{typed}}}, auto_detect = false, store_rejects = true,"
+        "json": f", columns = {{{column_types}}}",
+        "csv": f", columns = {{{column_types}}}, auto_detect = false, store_rejects = true,"
         " rejects_limit = 1",
     }
     source = f"read_{word_file.reader}({word_file.arguments}{options[word_file.reader]})"
@@ -476,7 +476,7 @@ def _table_name_of_file(word_file: _WordFile) -> str:
     stem = re.sub(r"[^A-Za-z0-9]+", "_", word_file.stem).strip("_")
     if not stem:
         raise CallError(
-            f"The file name {word_file.shown} gives no name for the table.", "Name it: --name TABLE"
+            f"The file name {word_file.typed} gives no name for the table.", "Name it: --name TABLE"
         )
     return (stem if stem[0].isalpha() else f"words_{stem}")[:63]
 
@@ -545,7 +545,7 @@ def _match_words(
     bad = sum(bad_rows.values())
     if bad and (not skip_bad or bad == rows):
         raise WordFileError(
-            f"{bad:,} of {rows:,} rows of {word_file.shown} do not match the bank:"
+            f"{bad:,} of {rows:,} rows of {word_file.typed} do not match the bank:"
             f" {'; '.join(descriptions)}.",
             _remedy({fault for fault, *_ in faults}, word_file, corpus, is_all=bad == rows),
         )
@@ -586,7 +586,7 @@ def _write_annotations(connection: DuckDBPyConnection, table: str, word_file: _W
         f" from {_ROWS} inner join {_WORDS} on {_WORDS}.n = {_ROWS}.n"
         f" where {_WORDS}.fault is null order by {_WORDS}.word, {_WORDS}.n"
     )
-    comment = f"From {Path(word_file.shown).name}, by attnbank annotate."
+    comment = f"From {Path(word_file.typed).name}, by attnbank annotate."
     connection.execute(f"comment on table {qualified} is {literal(escape_control(comment))}")
     connection.execute(f"comment on column {qualified}.word is 'word.id of the word.'")
 
@@ -617,7 +617,7 @@ def _find_references(
         ).fetchall()
         if rows:
             raise WordFileError(
-                f"The column {reference.column} of {word_file.shown} has"
+                f"The column {reference.column} of {word_file.typed} has"
                 f" {_shorten_value(rows[0][0])}, and the bank has no such {reference.target}:"
                 " a column of this name must refer to one.",
                 "Give it another name.",

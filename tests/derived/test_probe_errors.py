@@ -11,7 +11,7 @@ import pytest
 import toy_attention as toy
 
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.derived.probes.embeddings import EmbeddingsError
+from attnbank.ingest.derived.probes.tasks import EmbeddingsError
 from attnbank.sql.errors import AttnbankError, BankError, CallError, QueryError
 
 

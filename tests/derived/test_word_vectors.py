@@ -15,14 +15,15 @@ import transformers
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions
-from attnbank.ingest.derived.probes.embeddings import (
+from attnbank.ingest.derived.probes.sentences import ProbeRun
+from attnbank.ingest.derived.probes.tasks import (
     EmbeddingsError,
+    Task,
     file_vectors,
+    read_task,
     spacy_vectors,
     word_vectors,
 )
-from attnbank.ingest.derived.probes.sentences import ProbeRun
-from attnbank.ingest.derived.probes.tasks import Task, read_task
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import AttnbankError, CallError
 

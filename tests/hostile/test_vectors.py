@@ -15,7 +15,7 @@ from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.derived.probes.embeddings import EmbeddingsError, file_vectors
+from attnbank.ingest.derived.probes.tasks import EmbeddingsError, file_vectors
 from attnbank.sql.errors import AttnbankError, CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -85,8 +85,8 @@ def test_vectors_that_inflate_without_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["a\0b", "x" * 5000, "../" * 2000, "\udcff", "", "/dev/null"])
 def test_a_source_that_is_no_name(tmp_path: Path, source: str) -> None:
-    from attnbank.ingest.derived.probes.embeddings import word_vectors
     from attnbank.ingest.derived.probes.sentences import ProbeRun
+    from attnbank.ingest.derived.probes.tasks import word_vectors
 
     run = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, (1,))
     with pytest.raises(AttnbankError):
