@@ -77,6 +77,11 @@ class FindOptions(SearchOptions):
     )
     run: str | int | None = option(None, _RUN_OF_HITS)
 
+    @property
+    def keys(self) -> str:
+        """All keys that the hits are described and sorted by."""
+        return f"{self.columns}, {self.sort}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions(SearchOptions):
@@ -95,6 +100,11 @@ class CountOptions(SearchOptions):
         None, "Show only the N most frequent rows.", least=0, most=None, metavar="N"
     )
     run: str | int | None = option(None, _RUN_OF_HITS)
+
+    @property
+    def keys(self) -> str:
+        """The keys that the hits are counted by."""
+        return self.by
 
 
 @dataclass(frozen=True, kw_only=True)

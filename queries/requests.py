@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -63,23 +64,12 @@ class Requests(AnyBank):
         an unknown corpus or run and for limits out of range; QueryError if it runs out of time or
         memory. Warns with AttnbankWarning of what no word has, and of sentences not in the run.
         """
-        from attnbank.queries.patterns import HitOptions, compile_request
         from attnbank.queries.patterns.concordance import add_context
 
         context = options.context
         if context is None or context is True:
             context = False if options.columns and context is None else CONTEXT
-        run = run_of_request(
-            self.backend, options.request, options.run, options.within,
-            f"{options.columns}, {options.sort}",
-        )  # fmt: skip
-        choice = HitOptions(
-            options.corpus, options.limit, options.sample, options.seed, keys=context is not False,
-            cross_sentence=options.in_documents, run=run,
-        )  # fmt: skip
-        compiled = compile_request(
-            options.request, columns=options.columns, sort=options.sort, choice=choice
-        )
+        compiled = compile_options(options, self.backend, ids=context is not False)
         hits = run_hits(self.backend, compiled, options.timeout, options.memory)
         if context is False:
             return hits
@@ -103,13 +93,7 @@ class Requests(AnyBank):
         come first, at most `limit` of them; if the first key is a number or an interval, these are
         in the order of the numbers. Raises and warns as `find` does.
         """
-        from attnbank.queries.patterns import HitOptions, compile_request
-
-        run = run_of_request(self.backend, options.request, options.run, options.within, options.by)
-        choice = HitOptions(
-            options.corpus, options.limit, cross_sentence=options.in_documents, run=run
-        )
-        compiled = compile_request(options.request, columns=options.by, choice=choice, counts=True)
+        compiled = compile_options(options, self.backend)
         return run_hits(self.backend, compiled, options.timeout, options.memory)
 
     @keywords_of(ScoreOptions)
@@ -180,6 +164,26 @@ class Requests(AnyBank):
             request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
         )
         return find_pairs(self.backend, options, run)
+
+
+def compile_options(
+    options: FindOptions | CountOptions, backend: Backend | None = None, *, ids: bool = False
+) -> CompiledRequest:
+    """Compile the request of some options, for the run that it reads in a bank.
+
+    With `ids` the hits have a column `sentence`, with sentence.id. Raises as `find`, and CallError
+    without a `backend` for a request that reads a run.
+    """
+    from attnbank.queries.patterns import HitOptions, compile_request
+
+    request, run = options.request, None
+    if backend is not None:
+        run = run_of_request(backend, request, options.run, options.within, options.keys)
+    choice = HitOptions(options.corpus, options.limit, cross_sentence=options.in_documents, run=run)
+    if isinstance(options, CountOptions):
+        return compile_request(request, columns=options.by, choice=choice, counts=True)
+    choice = replace(choice, sample=options.sample, seed=options.seed, keys=ids)
+    return compile_request(request, columns=options.columns, sort=options.sort, choice=choice)
 
 
 def run_of_request(

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from attnbank.queries import Bank
-    from attnbank.queries.patterns import CompiledRequest, HitOptions
     from attnbank.queries.spark import Exported
 
 # Spaces between two columns of a table.
@@ -75,7 +74,7 @@ def find(
     matched words in brackets; formats for programs have one row per hit, with the sentence, the
     index of each node (0 is the node before the first word) and the label of each named edge.
     """
-    from attnbank.queries.patterns import HitOptions, head_keys
+    from attnbank.queries.patterns import head_keys
     from attnbank.queries.patterns.concordance import add_context
 
     options = FindOptions(request, **take_fields(FindOptions, values))
@@ -86,16 +85,12 @@ def find(
     elif node or target:
         raise CallError("--from and --to need --head.", "Add --head 3-1, or leave them out.")
     chosen = output.check_output(ctx)
-    is_read = chosen in output.FOR_PEOPLE and not values["show_sql"]
-    hits = HitOptions(
-        options.corpus, options.limit, options.sample, options.seed, keys=is_read,
-        cross_sentence=options.in_documents,
-    )  # fmt: skip
     if values["show_sql"]:
-        _print_sql(source, options, hits, values["dialect"])
+        _print_sql(source, options, values["dialect"])
         return
+    is_read = chosen in output.FOR_PEOPLE
     with source as bank:
-        matches, title = _hits(ctx, bank, options, hits)
+        matches, title = _hits(ctx, bank, options, ids=is_read)
         rows = matches
         if is_read:
             width = output.terminal_width(ctx) if chosen == "table" else None
@@ -110,12 +105,16 @@ def find(
 
 
 def _hits(
-    ctx: click.Context, bank: Bank | Exported, options: FindOptions | CountOptions, hits: HitOptions
+    ctx: click.Context,
+    bank: Bank | Exported,
+    options: FindOptions | CountOptions,
+    *,
+    ids: bool = False,
 ) -> tuple[pl.DataFrame, str | None]:
     """The rows of a request, and the title of their table."""
-    from attnbank.queries.requests import run_hits
+    from attnbank.queries.requests import compile_options, run_hits
 
-    compiled = _compile(options, hits, bank)
+    compiled = compile_options(options, bank.backend, ids=ids)
     rows = run_hits(bank.backend, compiled, options.timeout)
     run = None if compiled.choice.run is None else compiled.choice.run.name
     if output.has_provenance(ctx):
@@ -129,40 +128,18 @@ def _hits(
 def _print_sql(
     source: AbstractContextManager[Bank | Exported],
     options: FindOptions | CountOptions,
-    hits: HitOptions,
     dialect: str,
 ) -> None:
     from attnbank.queries.dialects import indented_sql
     from attnbank.queries.patterns import reads_run
+    from attnbank.queries.requests import compile_options
 
-    if reads_run(options.request, _keys(options)):
+    if reads_run(options.request, options.keys):
         with source as bank:
-            compiled = _compile(options, hits, bank)
+            compiled = compile_options(options, bank.backend)
     else:
-        compiled = _compile(options, hits)
+        compiled = compile_options(options)
     safe_echo(*indented_sql(compiled.statement, dialect).split("\n"))
-
-
-def _compile(
-    options: FindOptions | CountOptions, hits: HitOptions, bank: Bank | Exported | None = None
-) -> CompiledRequest:
-    """Compile a request, for the run that it reads in a bank."""
-    from attnbank.queries.patterns import compile_request
-    from attnbank.queries.requests import run_of_request
-
-    request = options.request
-    if bank is not None:
-        run = run_of_request(bank.backend, request, options.run, options.within, _keys(options))
-        hits = replace(hits, run=run)
-    if isinstance(options, CountOptions):
-        return compile_request(request, columns=options.by, choice=hits, counts=True)
-    return compile_request(request, columns=options.columns, sort=options.sort, choice=hits)
-
-
-def _keys(options: FindOptions | CountOptions) -> str:
-    if isinstance(options, CountOptions):
-        return options.by
-    return f"{options.columns}, {options.sort}"
 
 
 def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
@@ -202,20 +179,18 @@ def count(ctx: click.Context, /, request: str, show: bool, **values: Any) -> Non
 
     REQUEST is as for find. With two keys, a table is a cross table if it fits the terminal.
     """
-    from attnbank.queries.patterns import HitOptions
     from attnbank.queries.table_formats import crosstab, fits_crosstab
 
     options = CountOptions(request, **take_fields(CountOptions, values))
     source, limit = open_source(ctx, options.timeout), options.limit
     is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show
-    hits = HitOptions(options.corpus, limit, cross_sentence=options.in_documents)
     if values["show_sql"]:
-        _print_sql(source, options, hits, values["dialect"])
+        _print_sql(source, options, values["dialect"])
         return
+    if is_read:  # a cross table needs all cells
+        options = replace(options, limit=None)
     with source as bank:
-        if is_read:  # a cross table needs all cells
-            hits = replace(hits, limit=None)
-        counts, title = _hits(ctx, bank, options, hits)
+        counts, title = _hits(ctx, bank, options)
     names = [name for name in counts.columns if name not in ("n", "share", "run")]
     if show:
         counts = _with_finds(options, counts, names)

@@ -150,20 +150,8 @@ class ResolvedRequest:
 
     def reads_surprisal(self) -> bool:
         """Whether it reads the surprisal of words."""
-        references = [
-            (scope, reference)
-            for scope in self.scopes()
-            for reference in scope.feature_references()
-        ]
-        references += [(self.pattern, reference) for reference in self.keys_of(syntax.Reference)]
-        return (
-            any(
-                reference.feature == SURPRISAL and scope.has_node(reference.owner)
-                for scope, reference in references
-            )
-            or any(tests_surprisal(scope.tests.values()) for scope in self.scopes())
-            or any(key.feature == SURPRISAL for key in self.keys_of(syntax.AttentionKey))
-        )
+        looked_at = (key.feature for key in self.keys_of(syntax.AttentionKey))
+        return any(map(self.nodes_with_surprisal, self.scopes())) or SURPRISAL in looked_at
 
     def reads_run(self) -> bool:
         """Whether it reads attention or surprisal, and so needs a run."""

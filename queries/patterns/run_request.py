@@ -181,7 +181,7 @@ def check_thresholds(backend: Backend, checked: ResolvedRequest, run: Run) -> No
         if isinstance(use, syntax.AttentionKey):
             if use.target is not None:
                 message = f"{use} is empty where the weight is not kept: {limit}."
-                warnings.warn(message, AttnbankWarning, stacklevel=5)
+                warnings.warn(message, AttnbankWarning, stacklevel=6)
         elif use.sign is not None:
             rows = backend.internal(
                 "patterns/largest_hidden", run=run.id, layer=use.head.layer, head=use.head.head
