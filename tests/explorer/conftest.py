@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from explored_pages import Client, visited
+from explored_pages import Client, exploring
 from once import Once
 
 from attnbank.cli.app import run_command_line
@@ -84,8 +84,8 @@ def cache(explored: Path) -> Iterator[BankCache]:
     made.close()
 
 
-@pytest.fixture
-def client(cache: BankCache) -> Iterator[Client]:
-    """Somebody who has the token."""
-    with visited(cache) as made:
+@pytest.fixture(scope="session")
+def client(explored: Path) -> Iterator[Client]:
+    """Somebody who has the token; all tests share the pages and what was answered."""
+    with exploring(explored) as made:
         yield made

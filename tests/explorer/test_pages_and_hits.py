@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from explored_pages import Client, Read, drawn, exploring, seen, story
+from explored_pages import Client, Read, anew, drawn, exploring, seen, story
 
 from attnbank.queries import open_bank
 
@@ -145,12 +145,11 @@ def test_the_pages_of_a_table_are_its_rows(client: Client, explored: Path) -> No
 def test_the_pages_of_a_statement_are_of_one_answer(client: Client) -> None:
     """What has another order each time is run once, and anew from its first page."""
     statement = "select random() as each, i from range(1200) as r(i) order by each"
-    address: str | None = _asked("/sql", statement=statement)
-    first = _page(client, str(address)).rows[1:]
-    again = _page(client, str(address)).rows[1:]
+    first = anew(client, "/sql", statement=statement).rows[1:]
+    again = anew(client, "/sql", statement=statement).rows[1:]
     assert first != again
     rows: list[list[str]] = again
-    address = _asked("/sql", statement=statement, page=2)
+    address: str | None = _asked("/sql", statement=statement, page=2)
     while address is not None:
         page = _page(client, address)
         rows += page.rows[1:]

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from explored_pages import Client, drawn, exploring, seen, story
+from explored_pages import Client, anew, drawn, exploring, seen, story
 
 from attnbank.cli.viewer.bank_cache import BankCache
 from attnbank.cli.viewer.measures import MEASURES
@@ -102,17 +102,17 @@ def test_a_bank_that_is_replaced_is_read_anew(
     bank = tmp_path / "bank.duckdb"
     open_to_write(bank, "test").close()
     with exploring(bank) as client:
-        assert runs["single"] not in seen(client, "/bank").text
+        assert runs["single"] not in anew(client, "/bank").text
         other = tmp_path / "other.duckdb"
         shutil.copy(explored, other)
         other.replace(bank)
-        assert runs["single"] in seen(client, "/bank").text
+        assert runs["single"] in anew(client, "/bank").text
         bank.unlink()
         assert "There is no bank" in _refused(client)
         bank.write_bytes(b"no bank at all" * 1000)
         assert _refused(client)
         shutil.copy(explored, bank)
-        assert runs["single"] in seen(client, "/bank").text
+        assert runs["single"] in anew(client, "/bank").text
 
 
 def _refused(client: Client) -> str:
@@ -249,10 +249,10 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
     with duckdb.connect(str(bank)) as connection:
         connection.execute("update run set finished = null where name = ?", [runs["single"]])
     with exploring(bank) as client:
-        for _ in range(2):
-            assert "is not finished" in seen(client, "/", by="entropy", run=runs["single"]).text
-        page = seen(client, "/", by="entropy", run=runs["decoder"])
-        assert "is not finished" not in page.text
+        for run, is_unfinished in ((5, True), (5, True), (4, False)):
+            notes = client.get(f"/answers/{run}/entropy.json").json()["notes"]
+            assert any("is not finished" in note for note in notes) == is_unfinished
+        assert "is not finished" in seen(client, "/tables/entropy", run=runs["single"]).text
 
 
 @pytest.mark.slow

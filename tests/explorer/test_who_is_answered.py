@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from unittest.mock import AsyncMock
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from explored_pages import HOST, PORT, TOKEN
 from starlette.testclient import TestClient
 
@@ -92,7 +92,8 @@ def test_a_backslash_that_no_client_escaped_leads_nowhere_else(cache: BankCache)
         "query_string": f"token={TOKEN}".encode(),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }
-    asyncio.run(make_site(cache, TOKEN, PORT)(scope, AsyncMock(), send))
+    with start_blocking_portal() as portal:  # asyncio.run would mind the loop of a browser
+        portal.call(make_site(cache, TOKEN, PORT), scope, AsyncMock(), send)
     assert b'content="0; url=/example.org"' in send.call_args[0][0]["body"]
 
 

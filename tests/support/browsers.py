@@ -39,9 +39,11 @@ def chromium() -> Any:
 def launched() -> Iterator[Any]:
     """A Chromium or Chrome without a window."""
     browser = chromium()
+    before = browser.contexts
     yield browser
     for context in browser.contexts:
-        context.close()
+        if context not in before:
+            context.close()
 
 
 @contextmanager
@@ -88,16 +90,23 @@ class Visitor:
         return filled(self.page)
 
 
+# A promise, and not `wait_for_function`, which the pages' own policy refuses.
+_FILLED = """() => new Promise((done, fail) => {
+  const last = performance.now() + 48000;
+  const look = () => {
+    const main = document.querySelector("main[data-address]:not([aria-busy])");
+    if (main?.dataset.address === location.pathname + location.search) done();
+    else if (performance.now() > last) fail(new Error("the page is not drawn after 48 seconds"));
+    else setTimeout(look, 10);
+  };
+  look();
+})"""
+
+
 def filled(page: Any) -> Any:
     """A page of the explorer, once its view is drawn."""
-    for _ in range(2400):
-        if page.evaluate(
-            "document.querySelector('main[data-address]:not([aria-busy])')?.dataset.address"
-            " === location.pathname + location.search"
-        ):
-            return page
-        page.wait_for_timeout(20)
-    raise AssertionError("the page is not drawn after 48 seconds")
+    page.evaluate(_FILLED)
+    return page
 
 
 def faults(page: Any) -> list[tuple[str, str]]:

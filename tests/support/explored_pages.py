@@ -20,6 +20,14 @@ from attnbank.sql.ids import row_id
 PORT = 8417
 TOKEN = "the-token"
 HOST = f"http://127.0.0.1:{PORT}"
+_FOLLOW = """(address) => {
+  delete document.querySelector("main").dataset.address;
+  const link = document.createElement("a");
+  link.href = address;
+  document.body.append(link);
+  link.click();
+  link.remove();
+}"""
 
 
 class Client(httpx.Client):
@@ -32,7 +40,8 @@ class Client(httpx.Client):
         """A page of a browser that has the token, too."""
         if self._page is None:
             self._page = browsers.chromium().new_context().new_page()
-            self._page.goto(f"{self.base_url}/static/icon.svg?token={TOKEN}")
+            self._page.goto(f"{self.base_url}/bank?token={TOKEN}")
+            browsers.filled(self._page)
         return self._page
 
 
@@ -71,12 +80,26 @@ def seen(client: Client, path: str, /, **values: object) -> Read:
 
 
 def drawn(client: Client, path: str, /, **values: object) -> Read:
-    """A page of the explorer as a browser draws it; `fault` is what it says to be wrong."""
-    page = client.page
-    page.goto(
-        f"{str(client.base_url).rstrip('/')}{path}" + (f"?{urlencode(values)}" if values else "")
-    )
-    browsers.filled(page)
+    """A page of the explorer as a browser draws it; `fault` is what it says to be wrong.
+
+    It is reached by a link from the page before, if there is one: see `anew`.
+    """
+    client.page.evaluate(_FOLLOW, _address(path, values))
+    return _read(client)
+
+
+def anew(client: Client, path: str, /, **values: object) -> Read:
+    """The same, as a page that the browser loads."""
+    client.page.goto(f"{str(client.base_url).rstrip('/')}{_address(path, values)}")
+    return _read(client)
+
+
+def _address(path: str, values: dict[str, object]) -> str:
+    return f"{path}?{urlencode(values)}" if values else path
+
+
+def _read(client: Client) -> Read:
+    page = browsers.filled(client.page)
     read = Read(page.content())
     read.fault = " ".join(page.locator('[role="alert"] p').all_inner_texts())
     return read
