@@ -46,12 +46,12 @@ def test_shards_in_banks_with_other_corpora_are_the_whole(
     whole, merged = tmp_path / "whole.duckdb", tmp_path / "merged.duckdb"
     options: dict[str, Any] = {"batch_tokens": 1, "skip_bad": True}
     ingest(IngestOptions((str(corpus),), whole, model, **options))
-    ingest(IngestOptions(other, whole, model, name="other", **options))
+    ingest(IngestOptions(other, whole, model, name="other", limit=3, **options))
     for number in (1, 2, 3):
         bank = tmp_path / f"{number}.duckdb"
         for at in range(1, number):
             # The corpus is the same under any name, so that the merged bank has it once.
-            ingest(IngestOptions(other, bank, model, name=f"o{at}", **options))
+            ingest(IngestOptions(other, bank, model, name=f"o{at}", limit=3, **options))
         ingest(IngestOptions((str(corpus),), bank, model, shard=f"{number}/3", **options))
         banks.append(bank)
     first = query_bank(banks[2], "select min(id) from sentence where document >> 40 = 2")

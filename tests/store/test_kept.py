@@ -259,9 +259,11 @@ def test_a_reason_is_told_once_for_all_analyses(
     assert len(about) == len({*about})
 
 
-def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_answer_is_not_kept(full_bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnbank.cli.commands import compute as keeping
 
     monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
     with pytest.raises(CallError, match="the limit is 1,000"):
-        keeping.compute_and_cache(own, "head_accuracy", {"subtypes": True}, replace=False)
+        keeping.compute_and_cache(full_bank, "head_accuracy", {"subtypes": True}, replace=False)
+    with open_bank(full_bank) as bank:
+        assert bank.cached("head_accuracy", subtypes=True) is None
