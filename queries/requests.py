@@ -20,7 +20,6 @@ from attnbank.queries.options import (
     keywords_of,
 )
 from attnbank.sql.errors import AttnbankWarning, CallError
-from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.worker import check_limits
 
@@ -285,7 +284,7 @@ def _run_statement(
 def find_pairs(backend: Backend, options: ScoreOptions, run: str | int | None) -> WordPairs:
     """The pairs of words to score; `run` is what the request reads. Raises and warns as `score`."""
     from attnbank.queries.patterns import CompiledRequest, HitOptions, run_request, scoring
-    from attnbank.queries.patterns.compiler.select import compile_pairs
+    from attnbank.queries.patterns.compiler.select import check_ends, compile_pairs
 
     request, by, dependent, head = options.request, options.by, options.dependent, options.head
     is_read = run_request.reads_run(request, by)
@@ -294,13 +293,7 @@ def find_pairs(backend: Backend, options: ScoreOptions, run: str | int | None) -
     checked = run_request.with_keys_to_count_by(
         run_request.resolve_with_options(request, by, "", choice)
     )
-    nodes = checked.pattern.nodes
-    for name in (dependent, head):
-        if name not in nodes:
-            hint = f"{did_you_mean(name, nodes)} Its nodes: {', '.join(nodes) or 'none'}."
-            raise CallError(f"The request has no node {name}.", hint.strip())
-    if dependent == head:
-        raise CallError("--from and --to name the same node.", f"Give two of: {join_names(nodes)}.")
+    check_ends(checked.pattern.nodes, dependent, head)
     statement = compile_pairs(checked, choice, dependent, head, options.apart)
     if chosen is not None and checked.reads_surprisal():
         _warn_of_unmeasured(backend, chosen)

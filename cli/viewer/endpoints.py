@@ -18,7 +18,13 @@ from attnbank.cli.viewer import records
 from attnbank.cli.viewer.bank_cache import collecting_warnings
 from attnbank.cli.viewer.request import RequestContext
 from attnbank.queries import parameters
-from attnbank.queries.patterns import HitOptions, compile_request, head_keys, request_for_count_row
+from attnbank.queries.patterns import (
+    HitOptions,
+    compile_request,
+    head_keys,
+    reads_run,
+    request_for_count_row,
+)
 from attnbank.queries.patterns.concordance import node_columns
 from attnbank.queries.pictures import SCREENS, Look
 from attnbank.queries.pictures.charts import why_not_drawn
@@ -76,13 +82,18 @@ def answer(context: RequestContext) -> dict[str, Any] | bytes:
         if theme not in SCREENS:
             raise CallError(f"theme cannot be {theme}.", f"Use one of: {', '.join(SCREENS)}.")
         key = ("picture", analysis.name, repr(sorted(values.items())), theme, look, kind)
-        return context.handle.compute_once(
-            key,
-            lambda: context.bank.picture(
-                analysis.name, theme=theme, look=look, **values
-            ).as_bytes(f".{kind}"),
-            len,
-        )  # fmt: skip
+        try:
+            return context.handle.compute_once(
+                key,
+                lambda: context.bank.picture(
+                    analysis.name, theme=theme, look=look, **values
+                ).as_bytes(f".{kind}"),
+                len,
+            )  # fmt: skip
+        except AttnbankError as error:
+            if "theme" not in context.parameters or isinstance(error, BankError):
+                raise
+            return b""  # a page of many pictures leaves out those that cannot be drawn
     with collecting_warnings() as notes:
         try:
             frame = context.query(analysis.name, **values).frame
@@ -180,6 +191,23 @@ def dependents(context: RequestContext) -> list[dict[str, Any]]:
     )
 
 
+def changes(context: RequestContext) -> list[dict[str, Any]]:
+    """Dependents that a head of one run finds and a head of another misses."""
+    sides = []
+    for side, part in (("a", "run"), ("b", "other")):
+        run = _run(context, context.parts[part])
+        layer, head = layer_and_head(context.text_parameter(f"head_{side}"))
+        direction = context.choice_parameter(f"direction_{side}", DIRECTIONS)
+        relation = _relation(context, run)
+        sides.append(records.JudgedHead(run, layer, head, direction))
+    first, second = sides
+    most = context.number("most", 3, 1, 50)
+    return context.handle.compute_once(
+        ("changes", relation, first, second, most),
+        lambda: records.changes_record(context.bank, relation, first, second, most),
+    )
+
+
 _BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
 
 
@@ -201,14 +229,17 @@ def example_page(context: RequestContext) -> dict[str, Any]:
 
 def _relation_and_direction(context: RequestContext, run: Run) -> tuple[str, str]:
     """The relation and the direction in the address. Raises CallError for unknown ones."""
+    return _relation(context, run), context.choice_parameter("direction", DIRECTIONS)
+
+
+def _relation(context: RequestContext, run: Run) -> str:
     relation = context.text_parameter("relation", "all")
-    direction = context.choice_parameter("direction", DIRECTIONS)
     with context.bank.backend.answering():
         run_choice.check_relation(
             context.bank.connection, registry.find_analysis("head_error"), {"relation": relation},
             run,
         )  # fmt: skip
-    return relation, direction
+    return relation
 
 
 def sentence(context: RequestContext) -> dict[str, Any]:
@@ -280,7 +311,9 @@ def counts(context: RequestContext) -> dict[str, Any]:
 
 
 def _hit_options(context: RequestContext, request: str, keys: str) -> tuple[str | None, HitOptions]:
-    run = run_of_request(context.bank.backend, request, context.run_name, "sentence", keys)
+    # A run that the request does not read is that whose heads are scored on the hits.
+    name = context.run_name if reads_run(request, keys) else None
+    run = run_of_request(context.bank.backend, request, name, "sentence", keys)
     choice = HitOptions(context.text_parameter("corpus") or None, run=run)
     return None if run is None else run.name, choice
 

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from attnbank.queries.patterns import HitOptions, RequestError, run_request, syntax
+from attnbank.queries.patterns.compiler.select import check_ends, compile_pairs
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.messages import unknown_name
 from attnbank.sql.run_choice import Run
@@ -20,7 +21,7 @@ def compiled(request_json: str) -> str:
     The input has `bank` (its name), `request`, `by` (keys to count by, or nothing), `corpus`,
     `limit`, `sample`, `run` (a name or an id, or nothing), `runs` (the fields of Run, and
     `keep`) and `usual`: the id of the default run for `attention`, `weights` and `surprisal`,
-    or null.
+    or null. With `dependent` and `head`, two nodes, the statement finds pairs of words.
     """
     try:
         return json.dumps(_compiled(json.loads(request_json)))
@@ -36,6 +37,8 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
     choice = HitOptions(
         options.get("corpus"), options.get("limit"), options.get("sample"), keys=not by, run=run
     )
+    if options.get("dependent"):
+        return _compiled_pairs(options, request, choice)
     question = run_request.compile_request(request, columns=by, choice=choice, counts=bool(by))
     keys = list(dict.fromkeys(map(str, question.resolved.keys)))
     first = question.resolved.keys[0] if question.resolved.keys else None
@@ -45,6 +48,17 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
         "keys": keys,
         "by_interval": isinstance(first, syntax.Interval),
         "run": None if run is None else run.name,
+    }
+
+
+def _compiled_pairs(options: dict[str, Any], request: str, choice: HitOptions) -> dict[str, Any]:
+    ends = options["dependent"], options["head"]
+    checked = run_request.resolve_with_options(request, "", "", choice)
+    check_ends(checked.pattern.nodes, *ends)
+    return {
+        "statement": compile_pairs(checked, choice, *ends),
+        "is_circular": bool(checked.attention()),
+        "is_selected": checked.reads_surprisal(),
     }
 
 

@@ -21,7 +21,7 @@ from attnbank.cli.viewer.site import NAV
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
-from attnbank.queries.patterns import HitOptions, run_request
+from attnbank.queries.patterns import HitOptions, run_request, scoring
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import names_of_run as names_of_run
@@ -67,7 +67,8 @@ _CLOSED = re.compile(
 # Statements that the page runs.
 _STATEMENTS = (
     "examples/head_examples", "examples/example_page", "examples/by_dependent",
-    "patterns/surface_tokens", "sentences/maps", "sentences/peaks", "sentences/saved_pairs",
+    "examples/changed_words", "patterns/surface_tokens",
+    "sentences/maps", "sentences/peaks", "sentences/saved_pairs",
 )  # fmt: skip
 # The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096
@@ -298,6 +299,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "pictures": pictures_of,
         "statements": {name: _with_variables(name) for name in _STATEMENTS},
         "requests": [*_compiled_requests(bank, record["saved"])],
+        "warnings": {"circular": scoring.CIRCULAR, "selected": scoring.SELECTED},
     }
 
 

@@ -8,6 +8,7 @@ of those that need no question:
     profiles/RUN.json, nearest/RUN.json      what each head finds, and the heads most like it
     map.json                                 the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
+    changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
     sentences/RUN/SENTENCE.json?heads=3-1    words, and the maps and peaks of some heads
     shown.json?sentence=...&head=3-1         one sentence as it is drawn; model.json, typed.json
     hits.json, counts.json, words.json       a request, and the words of sentences
@@ -21,7 +22,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import polars as pl
@@ -346,6 +347,41 @@ def dependents_record(
             "examples/by_dependent", run=run.name, relation=relation, layer=head[0], head=head[1],
             direction=direction,
         ).to_dicts()  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JudgedHead:
+    """A head of a run, which predicts the heads of words in one direction."""
+
+    run: Run
+    layer: int
+    head: int
+    direction: str
+
+
+def changes_record(
+    bank: Bank, relation: str, first: JudgedHead, second: JudgedHead, most: int
+) -> list[dict[str, Any]]:
+    """Dependents that one head finds and another misses, with up to `most` examples of each.
+
+    The rows are those of the statement examples/changed_words. Raises CallError if the runs are
+    not over one corpus.
+    """
+    if first.run.corpus != second.run.corpus:
+        raise CallError(
+            f"{first.run.name} and {second.run.name} have different corpora, and share no words.",
+            "Choose two runs over one corpus.",
+        )
+    values: dict[str, Any] = {}
+    for side, judged in (("a", first), ("b", second)):
+        values |= {
+            f"run_{side}": judged.run.name, f"layer_{side}": judged.layer,
+            f"head_{side}": judged.head, f"direction_{side}": judged.direction,
+        }  # fmt: skip
+    with bank.backend.answering():
+        return bank.backend.internal(
+            "examples/changed_words", relation=relation, most=most, **values
+        ).to_dicts()
 
 
 def sentence_record(

@@ -160,6 +160,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/examples/{run}/{head}.json": endpoints.examples,
     "/examples/{run}/{head}/page.json": endpoints.example_page,
     "/examples/{run}/{head}/dependents.json": endpoints.dependents,
+    "/changes/{run}/{other}.json": endpoints.changes,
     "/sentences/{run}/{sentence}.json": endpoints.sentence,
     "/scores/{run}.json": endpoints.scores,
     "/hits.json": endpoints.hits,
@@ -204,6 +205,8 @@ _KINDS = ("json", "csv", "svg", "pdf", "png")
 
 def _file(content: bytes, request: Request, kind: str) -> Response:
     """A file; a browser saves it, unless it is a picture that a page shows."""
+    if not content:
+        return Response(status_code=204)
     headers = {}
     if "theme" not in request.query_params:
         name = request.path_params.get("name", "sentence")

@@ -294,7 +294,9 @@ def test_a_word_that_is_clicked_stays_and_every_panel_follows(browser: Any, addr
     visitor.context.close()
 
 
-def test_the_map_zooms_and_marks_heads_in_the_grid_too(browser: Any, address: str) -> None:
+def test_the_map_zooms_and_marks_heads_in_the_grid_too(
+    browser: Any, address: str, explored: Path
+) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.see("/map")
     box = "document.querySelector('svg.map').getAttribute('viewBox').split(' ').map(Number)"
@@ -318,6 +320,16 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(browser: Any, address: st
             "all => all.map(each => each.dataset.head)"
         )
         assert 0 < len(marked) < 12 and sorted(marked) == sorted(left), where
+    page.wait_for_selector(".means table")
+    with open_bank(explored) as bank:
+        positions = bank.query("relative_position").to_dicts()
+    previous = [row["previous"] for row in positions if f"{row['layer']}-{row['head']}" in left]
+    means = dict(
+        page.locator(".means tr").evaluate_all(
+            "rows => rows.map(row => row.innerText.split('\\t'))"
+        )
+    )
+    assert means["previous token"] == f"{sum(previous) / len(left):.2f}"
     page.locator("input.labels").uncheck()
     assert page.locator("svg.map text").evaluate_all(
         "all => all.every(each => getComputedStyle(each).display === 'none')"

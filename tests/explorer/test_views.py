@@ -7,6 +7,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import browsers
 import duckdb
 import polars as pl
 import pytest
@@ -322,6 +323,104 @@ def test_two_runs_stand_side_by_side(client: Client, explored: Path, runs: dict[
     assert [row[:2] for row in table] == [[r["relation"], str(r["n"])] for r in found.to_dicts()]
     for run in ("single", "decoder"):
         assert any(f"run={runs[run].replace('/', '%2F')}" in link for link in page.links)
+
+
+def test_words_that_changed_are_those_that_requests_tell_apart(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    names = runs["single"], runs["decoder"]
+    with open_bank(explored) as bank:
+        rows = bank.query("compare_runs", run_a=names[0], run_b=names[1]).to_dicts()
+    row = next(row for row in rows[1:] if row["findable"] == 1)
+    sides = [
+        (
+            run,
+            row["relation"],
+            *(row[f"{column}_{side}"] for column in ("layer", "head", "direction")),
+        )
+        for side, run in zip("ab", names, strict=True)
+    ]
+    first, second = (_judged(explored, *side) for side in sides)
+    seen(client, "/compare", run_a=names[0], run_b=names[1], relation=row["relation"])
+    text = client.page.locator(".changes").inner_text()
+    counts = {key: int(n) for key, n in re.findall(r"Only \S+ of (\S+): (\d+)", text)}
+    pairs = [(first[word], second[word]) for word in first.keys() & second.keys()]
+    assert counts == {names[0]: pairs.count((True, False)), names[1]: pairs.count((False, True))}
+    both, neither = pairs.count((True, True)), pairs.count((False, False))
+    assert f"Of {len(pairs)} dependents that both heads can see the head of" in text
+    assert f"both find {both} and neither {neither}." in text
+    lines = client.page.locator(".changes .where").count()
+    assert lines == 2 * sum(min(3, n) for n in counts.values()) > 0
+
+
+def _judged(
+    bank: Path, run: str, relation: str, layer: int, head: int, direction: str
+) -> dict[int, bool]:
+    """Whether a head finds the head of each dependent of a relation, from the peaks alone."""
+    with duckdb.connect(bank, read_only=True) as connection:
+        places = connection.execute(
+            "select word.id, place.position, gold_place.position, most_attended, most_attending"
+            " from word"
+            " join word as gold"
+            " on gold.sentence = word.sentence and gold.index = word.head_index"
+            " join word_position as place on place.word = word.id"
+            " join word_position as gold_place"
+            " on gold_place.word = gold.id and gold_place.sequence = place.sequence"
+            " join sequence on sequence.id = place.sequence join run on run.id = sequence.run"
+            " join peak on peak.sequence = place.sequence and peak.position = place.position"
+            " where run.name = ? and word.deprel = ? and peak.layer = ? and peak.head = ?",
+            [run, relation, layer, head],
+        ).fetchall()
+    right = {}
+    for word, own, gold, attended, attending in places:
+        is_later = direction == "later_to_earlier" and own > gold
+        to_head = direction == "dependent_to_head" or is_later
+        right[word] = (attended if to_head else attending) == gold
+    return right
+
+
+def test_a_request_has_the_score_of_every_head_beside_its_hits(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    seen(client, "/sentences", pattern=REQUEST, run=runs["single"])
+    page = client.page
+    with open_bank(explored) as bank:
+        scores = bank.score(REQUEST, dependent="O", head="V", every=True, run=runs["single"])
+    scores = scores.filter(direction="dependent_to_head").sort("layer", "head")
+    titles = page.locator(".scores [data-head]").evaluate_all(
+        "cells => cells.map(cell => cell.title)"
+    )
+    assert titles == [f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in scores.to_dicts()]
+    page.locator(".scores [data-head='2-1']").click()
+    row = scores.row(by_predicate=(pl.col("layer") == 2) & (pl.col("head") == 1), named=True)
+    assert (
+        f"Head 2-1 finds {round(100 * row['accuracy'])} %" in page.locator(".scores").inner_text()
+    )
+    links = page.locator(".scores p a").evaluate_all("links => links.map(link => link.href)")
+    counts = []
+    for link in links[:2]:
+        page.goto(link)
+        browsers.filled(page)
+        counts.append(re.search(r"(\d+) hits?\.", page.locator("main").inner_text())[1])  # type: ignore[index]
+    assert [*map(int, counts)] == [row["correct"], row["n"] - row["correct"]]
+
+
+def test_the_catalogue_has_a_picture_of_each_analysis_that_is_drawn(client: Client) -> None:
+    seen(client, "/tables")
+    drawn_ones = client.page.locator(".titles li:has(picture)").evaluate_all(
+        "entries => entries.map(entry => entry.querySelector('code').textContent)"
+    )
+    bank, analyses = client.get("/bank.json").json(), client.get("/analyses.json").json()
+    assert sorted(drawn_ones) == sorted(
+        name
+        for name, analysis in analyses["analyses"].items()
+        if analysis["plot"] and name not in bank["unanswered"]
+    )
+    entry = client.page.locator(".titles li", has=client.page.get_by_text("entropy", exact=True))
+    entry.scroll_into_view_if_needed()
+    client.page.wait_for_function(
+        "image => image.naturalWidth > 100", arg=entry.locator("img").element_handle()
+    )
 
 
 @pytest.mark.slow

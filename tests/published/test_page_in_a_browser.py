@@ -303,6 +303,31 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
 
 @pytest.mark.few("V.upos", "{*")
 @pytest.mark.parametrize("by", ["V.upos", "V.upos, O.upos", "delta(V, O)", "{ O =[1-1]=> V }"])
+def _score_all_heads(visitor: Page, request: str) -> Any:
+    page = visitor.see("/sentences", pattern=request)
+    page.locator(".scores button.load").click()
+    page.wait_for_selector(".scores .headline")
+    return page.locator(".scores [data-head]").evaluate_all(
+        "cells => cells.map(cell => cell.title)"
+    )
+
+
+def test_a_request_scores_every_head_as_the_command_does(visitor: Page, published: Path) -> None:
+    with open_bank(published) as bank:
+        for request in (STORY, "pattern { V -[nsubj]-> S; S =[1-1]=> V }"):
+            dependent = "O" if request == STORY else "S"
+            scores = bank.score(request, dependent=dependent, head="V", every=True)
+            scores = scores.filter(direction="dependent_to_head").sort("layer", "head")
+            titles = _score_all_heads(visitor, request)
+            assert titles == [
+                f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in scores.to_dicts()
+            ]
+    assert "circular" in visitor.page.locator(".scores").inner_text()
+    # The pairs of a request do not hide those of saved relations.
+    page = visitor.see("/tables/best_head", relation="obj")
+    assert page.locator("main table").count() == 1
+
+
 def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> None:
     from attnbank.queries.table_formats import crosstab, fits_crosstab
 

@@ -58,6 +58,7 @@ class App {
     const { path, given } = this.places.here();
     if (path !== this.path) scrollTo(0, 0);
     this.path = path;
+    let view = null;
     if (path === "/" || path === "/heads" || path === "/overview") {
       await this.#showAtlas();
     } else {
@@ -65,10 +66,12 @@ class App {
       this.main.setAttribute("aria-busy", "true");
       const title = VIEWS.find(([pattern]) => pattern.test(path))?.[2] ?? "";
       if (!this.main.children.length) render(html`<h1>${title}</h1><p class="hint">Loading…</p>`, this.main);
-      await this.#showView(path, given, turn);
+      view = await this.#showView(path, given, turn);
     }
     if (turn !== this.turn) return; // somebody went on meanwhile
     this.main.removeAttribute("aria-busy");
+    await view?.after?.(this.main);
+    if (turn !== this.turn) return;
     this.main.dataset.address = address;
   }
 
@@ -96,17 +99,17 @@ class App {
       const shown = error instanceof Fault ? error : new Fault(`unexpected ${error.name}: ${error.message}`);
       view = { title: title ?? "Page not found", content: faultBox(shown) };
     }
-    if (turn !== this.turn) return;
+    if (turn !== this.turn) return null;
     const resume = focusIn(this.main);
     this.main.replaceChildren();
     render(html`<h1>${view.heading ?? view.title}</h1>
       ${context.notes.map((note) => html`<p class="note">${note}</p>`)}
       ${view.content}
       ${tools(context, view)}`, this.main);
-    view.after?.(this.main);
     resume();
     document.dispatchEvent(new Event("attnbank:filled"));
     this.#name(view.title, path, given.run);
+    return view;
   }
 
   // The title of the window, and the place in the menu.

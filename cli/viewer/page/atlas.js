@@ -6,11 +6,12 @@ import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
 import { Fault } from "./fault.js";
+import { foundAndMissed } from "./find.js";
 import { faultBox, showSentences } from "./forms.js";
 import { cellText, cellTitle, scale } from "./grids.js";
 import { checkHead, pairOf } from "./head.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
-import { drawProfile, headline, profileOf } from "./profile.js";
+import { drawMeans, drawProfile, headline, profileData, profileOf } from "./profile.js";
 import { tools } from "./tools.js";
 
 const EXAMPLES = 3;
@@ -297,7 +298,7 @@ export class Atlas {
       ${measure?.has_direction || state.by === "request" ? this.#select("Direction", state.direction, bank.directions.map((name) => [name, name.replaceAll("_", " ")]), (direction) => this.go({ direction, head: null })) : null}
     </form>
     ${this.#steps()}
-    ${this.connector.isServer ? this.#request() : null}`;
+    ${this.#request()}`;
   }
 
   #request() {
@@ -441,14 +442,12 @@ export class Atlas {
   // The mean of the heads that were brushed.
   #mean() {
     const { grid, data } = this;
-    const mean = (values) => {
-      const known = [...this.brushed].map((name) => values.get(name) ?? null).filter((value) => value !== null);
-      return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+    const close = () => {
+      this.brushed = new Set();
+      this.update();
     };
-    return html`<h2>Mean of ${this.brushed.size} heads</h2>
-      <p class="headline">${grid.title}: ${written(mean(grid.values), grid.isShare)}.</p>
-      <table><caption>Means</caption><tbody>${(data?.behaviours ?? []).map((row) => html`<tr><th scope="row">${row.label}</th><td class="number">${written(mean(row.values), false)}</td></tr>`)}</tbody></table>
-      <p class="hint">${[...this.brushed].join(", ")} <button type="button" class="plain" @click=${() => { this.brushed = new Set(); this.update(); }}>Back to head ${this.state.head}</button></p>`;
+    return html`${drawMeans(this.brushed, [{ label: grid.title, values: grid.values, isShare: grid.isShare }, ...data?.behaviours ?? []])}
+      <p class="hint"><button type="button" class="plain" @click=${close}>Back to head ${this.state.head}</button></p>`;
   }
 
   async #goLive() {
@@ -467,14 +466,10 @@ export class Atlas {
     const { grid, state } = this;
     const row = grid.rows.get(state.head);
     if (!row) return html`<h2>Sentences</h2><p class="hint">The request finds no pair of words in this run.</p>`;
-    const edge = `${state.dependent} =[${state.head}]=> ${state.governor}`;
     const hits = (pattern) => this.#link({ run: state.run, head: state.head, pattern }, "/sentences");
     return html`<h2>Head ${state.head}: ${percent(row.accuracy)} of ${row.n.toLocaleString("en")} pairs found</h2>
       <p>Best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}.</p>
-      ${state.direction === "dependent_to_head" ? html`<ul>
-        <li><a href=${hits(`${state.request} with { ${edge} }`)}>Sentences where it finds them</a></li>
-        <li><a href=${hits(`${state.request} without { ${edge} }`)}>Sentences where it misses them</a></li>
-      </ul>` : null}
+      ${state.direction === "dependent_to_head" ? html`<p>${foundAndMissed(state, state.head, hits)}</p>` : null}
       <p><a href=${hits(state.request)}>All hits of the request</a></p>`;
   }
 
@@ -499,51 +494,6 @@ export class Atlas {
       ${total.errors ? list("wrong", "Missed", total.errors) : null}
       ${dependentBars(examples.dependents)}
       ${errorBars(examples.errors)}`;
-  }
-}
-
-// Everything that profiles of the heads of a run are made of.
-async function profileData(bank, run) {
-  const { connector } = bank;
-  const answer = async (id, name, parameters) => {
-    if (id === null || id === undefined) return [];
-    try {
-      return await connector.answer(id, name, parameters);
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return []; // what it is read for is left out; the small grids say why
-    }
-  };
-  const both = (name) => Promise.all([answer(run.id, name), answer(run.control, name)]);
-  const [best, heldOut, control, positions, special, entropy] = await Promise.all([
-    profileOfRun(connector, run), answer(run.id, "best_head_held_out"),
-    answer(run.control, "head_accuracy"), both("relative_position"), both("special_tokens"), both("entropy"),
-  ]);
-  const column = (rows, name) => new Map(rows.filter((row) => typeof row[name] === "number").map((row) => [headName(row.layer, row.head), row[name]]));
-  const share = (rows) => new Map(rows.map((row) => [headName(row.layer, row.head), row.entropy / row.uniform]));
-  const behaviour = (label, [own, other], name, chance) => ({ label, values: column(own, name), chances: chance ? column(own, chance) : null, control: column(other, name) });
-  return {
-    best, heldOut, scores: new Map(),
-    controlAccuracy: new Map(control.map((row) => [`${row.relation} ${row.direction} ${headName(row.layer, row.head)}`, row.accuracy])),
-    behaviours: [
-      behaviour("previous token", positions, "previous", "previous_chance"),
-      behaviour("next token", positions, "next", "next_chance"),
-      behaviour("itself", positions, "self", "chance"),
-      behaviour("[CLS]", special, "cls", "cls_chance"),
-      behaviour("[SEP]", special, "sep", "sep_chance"),
-      behaviour("first token", special, "first", "first_chance"),
-      behaviour(". and ,", special, "punctuation", "punctuation_chance"),
-      { label: "entropy (of uniform)", values: share(entropy[0]), chances: null, control: share(entropy[1]) },
-    ].filter((row) => row.values.size),
-  };
-}
-
-async function profileOfRun(connector, run) {
-  try {
-    return await connector.profile(run.id);
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return [];
   }
 }
 

@@ -1,11 +1,14 @@
 // Two runs: their grids on one scale, the difference, each head of one against the other's, and the
 // best heads of both on the words that they share.
+import { arcLine, judge, KEY } from "./arcs.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { heightOf, rowsOf } from "./cells.js";
-import { html, svg } from "./dom.js";
+import { thousands } from "./context.js";
+import { html, render, svg } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, directionBox, faultBox, relationBox, runBox, tick } from "./forms.js";
+import { choice, directionBox, faultBox, relationBox, runBox, showSentences, tick } from "./forms.js";
 import { gridOf } from "./grids.js";
+import { hitOf } from "./head.js";
 import { endsOf, percent, stretched, valuesOf } from "./measures.js";
 import { table } from "./tables.js";
 
@@ -25,6 +28,7 @@ export async function compareView(context) {
   const names = [context.text("run_a") || null, context.text("run_b") || null];
   const view = {};
   let rows = null;
+  let best = null; // the best heads of both runs for the relation
   try {
     view.frame = await context.query("compare_runs", { run_a: names[0], run_b: names[1] });
     if (heightOf(view.frame)) {
@@ -35,7 +39,10 @@ export async function compareView(context) {
     const given = { run_a: names[0], run_b: names[1] };
     view.command = rowsCommand(context, "compare_runs", given);
     Object.assign(view, pictureOf(context, "compare_runs", given, view.frame));
-    rows = table(context, view.frame, "Both runs, relation by relation", { hides: ["run_a", "run_b"] });
+    rows = table(context, view.frame, "Both runs, relation by relation", {
+      hides: ["run_a", "run_b"], links: { relation: (row) => context.link("/compare", { ...context.given, relation: row.relation }) },
+    });
+    best = rowsOf(view.frame).find((row) => row.relation === state.relation) ?? null;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     view.error = error;
@@ -47,6 +54,7 @@ export async function compareView(context) {
   const measure = bank.measures.get(state.by);
   return {
     ...view,
+    after: (main) => best && showChanges(context, best, main.querySelector(".changes")),
     content: html`<form>
         ${runBox(context, names[0], "run_a", "First run")}${runBox(context, names[1], "run_b", "Second run")}
         ${choice("Measure", "by", measures.map(([key, { title }]) => [key, title]), state.by)}
@@ -57,6 +65,7 @@ export async function compareView(context) {
         ${grid ? gridOf(run, grid.values, { ends, isShare: grid.isShare, caption: `${grid.title}: ${name}`, to: toHead(context, name, state, measure) }) : html`<p>${why}</p>`}</section>`)}
         ${difference(context, sides, state, measure)}</div>
       <p class="hint">Each grid is over all words of its run; both have the same colour scale. The table below is over the words that both runs share.</p>
+      ${best ? html`<section class="changes"></section>` : null}
       <h2>The best head for each relation, on the words that both runs share</h2>
       ${faultBox(view.error)}${rows}`,
   };
@@ -111,4 +120,51 @@ function scatter(context, pairs, [a, b], state, measure) {
     <text class="axis" transform=${`translate(12 ${SIDE / 2}) rotate(-90)`} text-anchor="middle">${b.name}</text>
     ${pairs.map(([name, one, other]) => svg`<a href=${to(name)} aria-label=${`head ${name}: ${write(one)} and ${write(other)}`}><title>${`${name}: ${one.toFixed(3)} and ${other.toFixed(3)}`}</title><circle cx=${x(one)} cy=${y(other)} r="4"></circle></a>`)}
   </svg>`;
+}
+
+const EXAMPLES = 3;
+
+// Words whose head is found in only one of two runs, by the best head of each for a relation.
+async function showChanges(context, row, section) {
+  const { connector } = context;
+  const sides = ["a", "b"].map((side) => ({
+    run: context.runOf(row[`run_${side}`]), head: `${row[`layer_${side}`]}-${row[`head_${side}`]}`, direction: row[`direction_${side}`],
+  }));
+  const [a, b] = sides;
+  const draw = (content) => {
+    if (section.isConnected) render(html`<h2>Words that changed: ${row.relation}</h2>${content}`, section);
+  };
+  if (a.run.corpus !== b.run.corpus) return;
+  if (!connector.isLive) {
+    draw(showSentences(() => context.app.loadBank()));
+    return;
+  }
+  draw(html`<p class="hint">Loading…</p>`);
+  try {
+    const changes = await connector.changes(a.run.id, b.run.id, {
+      relation: row.relation, head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction, most: EXAMPLES,
+    });
+    const count = (kind) => changes.find((change) => change.kind === kind && change.n !== null)?.n ?? 0;
+    const examples = await Promise.all(changes.filter((change) => change.n === null).map(async (change) => ({
+      ...change, records: await Promise.all(sides.map(({ run, head }) => connector.sentence(run.id, change.sentence, head))),
+    })));
+    const list = (kind, heading) => html`<section><h3>${heading}: ${thousands(count(kind))}</h3>
+      <ol class="examples">${examples.filter((example) => example.kind === kind).map((example) => html`<li>
+        ${sides.map((side, at) => changedLine(context, row.relation, side, example, { record: example.records[at], isRight: kind === (at ? "only_b" : "only_a") }))}</li>`)}</ol></section>`;
+    draw(html`<p>Of ${thousands(count("both") + count("only_a") + count("only_b") + count("neither"))} dependents that both heads can see the head of, both find ${thousands(count("both"))} and neither ${thousands(count("neither"))}.</p>
+      <p class="hint">The heads are those of the table below, which counts only the words that did not choose them; here all words count.</p>
+      ${KEY}<div class="beside">${list("only_a", html`Only ${a.head} of <bdi>${a.run.name}</bdi>`)}${list("only_b", html`Only ${b.head} of <bdi>${b.run.name}</bdi>`)}</div>`);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    draw(faultBox(error));
+  }
+}
+
+// A sentence with what the head of one run does in it, which leads to the sentence.
+function changedLine(context, relation, { run, head, direction }, { sentence, sent_id: name, dependent, gold }, { record, isRight }) {
+  const judged = judge(record, { sentence, dependent, gold, direction, breakdown: isRight ? "right" : "wrong" });
+  const width = Math.max(300, Math.min(620, context.app.main.clientWidth - 30));
+  return html`<a class="where" title=${`${name}: head ${head} of ${run.name}`} href=${context.link("/sentence", {
+    sentence, head, relation, direction, run: run.name, hit: hitOf(sentence, [dependent, gold]),
+  })}>${arcLine(record, sentence, judged, width)}</a>`;
 }

@@ -5,7 +5,10 @@ import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
 import { Fault } from "./fault.js";
 import { choice, faultBox, runBox, runLine, tick } from "./forms.js";
+import { gridOf } from "./grids.js";
 import { hitOf } from "./head.js";
+import { highest, valuesOf } from "./measures.js";
+import { headline } from "./profile.js";
 import { pages, table } from "./tables.js";
 
 const MOST_HITS = 10_000;
@@ -40,6 +43,7 @@ export async function findView(context) {
   const examples = [...bank.saved.map(({ name, request: saved }) => [name, saved]), ...bank.examples.map((example) => [null, example])];
   return {
     ...view,
+    after: (main) => answer?.after?.(main),
     content: html`<form class="search">
         <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false" placeholder=${REQUEST} .value=${given.pattern ?? ""} @input=${(event) => typing(context, event.target)}></textarea></label>
         <p class="completions" aria-live="polite"></p>
@@ -114,27 +118,72 @@ async function hits(context, options, limit) {
     : isCut ? `More than ${thousands(all.length)} hits; these pages show the first of them; attnbank find prints all.`
       : `${thousands(all.length)} ${plural(all.length)}.`;
   const number = (column) => (column.is_number ? "number" : null);
+  const hasScores = rows.length > 0 && matches.nodes.length > 1;
   return {
     run: matches.run, frame, isOfHeads: matches.isOfHeads,
+    after: hasScores ? (main) => showScores(context, options, matches.nodes, main.querySelector(".scores")) : null,
     content: html`<p>${count}</p>
-      ${toHeads(context, options, matches.nodes)}
       ${matches.isOfHeads ? html`<p>Only sentences that this run has read are listed, with the weights of the heads.</p>` : null}
       ${unreadHere ? html`<p>${`${unreadHere} of the ${rows.length} hits shown are in sentences that the run ${matches.shown} has not read: there is no attention to show in them.`}</p>` : null}
-      ${rows.length ? html`<div class="wide" tabindex="0" role="region" aria-label="Hits"><table class="concordance"><caption>Hits</caption>
+      <div class="hits"><div>${rows.length ? html`<div class="wide" tabindex="0" role="region" aria-label="Hits"><table class="concordance"><caption>Hits</caption>
         <thead><tr><th scope="col">sentence</th><th scope="col" class="left">left</th><th scope="col">hit</th><th scope="col">right</th>${cells.map((column) => html`<th scope="col" class=${number(column)}>${column.name}</th>`)}</tr></thead>
         <tbody>${rows.map((row, at) => html`<tr class=${unread.has(row.sentence) ? "unread" : null} title=${unread.has(row.sentence) ? "The run has not read this sentence" : null}>
           <td><a href=${href(row)}><bdi>${row.sent_id ?? "no name"}</bdi></a></td><td class="left"><bdi>${lines[at].left}</bdi></td><td class="hit"><bdi>${lines[at].hit}</bdi></td><td><bdi>${lines[at].right}</bdi></td>
           ${cells.map((column) => html`<td class=${number(column)}><bdi>${column.cells[at]}</bdi></td>`)}</tr>`)}</tbody></table></div>
-        ${pages(paging, "Hits", "the hits")}` : null}`,
+        ${pages(paging, "Hits", "the hits")}` : null}</div>
+        ${hasScores ? html`<section class="scores" aria-live="polite"></section>` : null}</div>`,
   };
 }
 
-// From the pairs of a request to the heads that find them, in the atlas.
-function toHeads(context, { request }, nodes) {
-  if (!context.connector.isServer || nodes.length < 2) return null;
-  const link = (dependent, governor) => html`<a href=${context.link("/", { by: "request", request, dependent, governor, run: context.run })}>from ${dependent} to ${governor}</a>`;
-  const [first, second] = nodes;
-  return html`<p class="hint">Which heads find these pairs of words? ${link(second, first)} · ${link(first, second)}</p>`;
+// Which heads find the pairs of words of a request: all heads from the second node to the first, and
+// where the chosen one finds them and misses them.
+async function showScores(context, options, nodes, section) {
+  const { bank, connector } = context;
+  const { request } = options;
+  const [governor, dependent] = nodes;
+  const state = { by: "request", request, dependent, governor, direction: bank.directions[0], run: context.run };
+  const toAtlas = (changes) => context.link("/", { ...state, ...changes });
+  const draw = (content) => {
+    if (section.isConnected) render(html`<h2>Which heads find these pairs?</h2>${content}`, section);
+  };
+  const choose = (run, grid, head) => draw(html`
+    ${grid.notes.map((note) => html`<p class="note">${note}</p>`)}
+    <p class="headline">${headline(head, grid.rows.get(head), { what: `pairs from ${dependent} to ${governor}` })}</p>
+    <p>${foundAndMissed(state, head, (pattern) => context.link("/sentences", { pattern, head, run: context.run }))}</p>
+    ${gridOf(run, grid.values, { ends: grid.ends, isShare: true, caption: `Accuracy from ${dependent} to ${governor}`, chosen: head, to: (name) => toAtlas({ head: name }) })}
+    <p class="hint"><a href=${toAtlas({ head })}>In the atlas</a> · <a href=${toAtlas({ dependent: governor, governor: dependent })}>from ${governor} to ${dependent}</a></p>`);
+  if (!connector.isServer && !section.dataset.asked) { // there it takes the compiler, and all peaks of the run
+    const ask = () => {
+      section.dataset.asked = "yes";
+      return showScores(context, options, nodes, section);
+    };
+    draw(html`<p><button type="button" class="load" @click=${ask}>Score all heads</button></p><p class="hint">This loads Python (11 MB), and reads a large part of the bank.</p>`);
+    return;
+  }
+  draw(html`<p class="hint">Scoring all heads…</p>`);
+  try {
+    const run = context.runOf(context.run, bank.defaults.best_head ?? bank.shown);
+    if (!run) throw new Fault("The bank has no run.");
+    const grid = await valuesOf(bank, run, state);
+    const best = highest(grid.values);
+    if (best === null) throw new Fault("No pair of words is in the texts of this run.");
+    choose(run, grid, best);
+    section.addEventListener("click", (event) => {
+      const head = event.target.closest("[data-head]")?.dataset.head;
+      if (!grid.rows.has(head) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      choose(run, grid, head);
+    });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    draw(html`<p class="hint">${error.fact} ${error.remedy}</p>`);
+  }
+}
+
+// Links to the sentences in which a head finds the pairs of a request, and to those where it misses them.
+export function foundAndMissed({ request, dependent, governor }, head, link) {
+  const edge = `${dependent} =[${head}]=> ${governor}`;
+  return html`<a href=${link(`${request} with { ${edge} }`)}>Sentences where it finds them</a> · <a href=${link(`${request} without { ${edge} }`)}>where it misses them</a>`;
 }
 
 const plural = (count) => (count === 1 ? "hit" : "hits");

@@ -13,11 +13,11 @@ export const cellText = (value, isShare) => (value === null ? "–" : isShare ? 
 export const cellTitle = (name, value) => `${name}: ${value === null ? "no value" : value.toFixed(3)}`;
 
 // A grid whose heads lead to `to(name)`.
-export function gridOf(run, values, { ends, isShare, caption, to }) {
+export function gridOf(run, values, { ends, isShare, caption, to, chosen = null }) {
   const heads = Array.from({ length: run.heads }, (_, at) => at + 1);
   const cell = (name) => {
     const value = values.get(name) ?? null;
-    return html`<td class=${step(value, ends)}><a href=${to(name)} title=${cellTitle(name, value)} aria-label=${`head ${cellTitle(name, value)}`} data-head=${name}>${cellText(value, isShare)}</a></td>`;
+    return html`<td class=${name === chosen ? `${step(value, ends)} chosen` : step(value, ends)}><a href=${to(name)} title=${cellTitle(name, value)} aria-label=${`head ${cellTitle(name, value)}`} data-head=${name}>${cellText(value, isShare)}</a></td>`;
   };
   return html`<div class="wide" tabindex="0" role="region" aria-label=${caption}><table class="grid"><caption>${caption}</caption>
     <thead><tr><th scope="col">Layer</th>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>

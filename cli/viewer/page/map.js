@@ -1,9 +1,10 @@
 // The heads in a plane: near each other where they attend alike.
 import { pictureOf, rowsCommand } from "./commands.js";
 import { fixed } from "./cells.js";
-import { html, svg } from "./dom.js";
+import { html, render, svg } from "./dom.js";
 import { Fault } from "./fault.js";
 import { faultBox, runBox, runLine } from "./forms.js";
+import { drawMeans, profileData } from "./profile.js";
 import { table } from "./tables.js";
 
 const [WIDE, HIGH, MARK] = [960, 600, 6.5];
@@ -27,24 +28,31 @@ export async function mapView(context) {
   const mark = (shape, colour, size) => svg`<svg viewBox="-1.3 -1.3 2.6 2.6" width=${size} height=${size} aria-hidden="true"><path d=${shape} class=${colour}></path></svg>`;
   return {
     frame, answered: frame.run, command: rowsCommand(context, "figure_6", given), ...pictureOf(context, "figure_6", given, frame),
-    after: zoomable, isDrawn: true,
+    after: (main) => zoomable(main, (heads) => showMeans(context, frame.run, heads, main.querySelector(".means"))), isDrawn: true,
     content: html`${form}${runLine(frame.run)}
-      <p>Heads with similar attention are near each other, as in figure 6 of the paper. Each head links to its page. Drag a rectangle to mark heads here and in the grid below; scroll to zoom, Shift-drag to pan.</p>
+      <p>Heads with similar attention are near each other, as in figure 6 of the paper. Each head links to its page. Drag a rectangle to mark heads here and in the grid below, and to see their mean; scroll to zoom, Shift-drag to pan.</p>
       <ul class="kinds">${map.kinds.map(([colour, shape, kind]) => html`<li>${mark(shape, colour, 14)} ${kind}</li>`)}</ul>
       <p class="zoom"><button type="button" data-zoom="0.6">Zoom in</button> <button type="button" data-zoom="1.7">Zoom out</button> <button type="button" data-zoom="all">All heads</button>
         <label class="tick"><input type="checkbox" class="labels" ?checked=${map.points.length <= 90}> labels</label></p>
       <div class="wide" tabindex="0" role="region" aria-label="Map of the heads">${svg`<svg class="map" data-zooms viewBox=${`0 0 ${WIDE} ${HIGH}`} role="group" aria-label="Heads in a plane">
         ${map.points.map(([name, kind, x, y, colour, shape]) => svg`<a href=${to(name)} aria-label=${`Head ${name}: ${kind}`} data-head=${name} data-x=${fixed(x, 1)} data-y=${fixed(y, 1)}><title>${`Head ${name}: ${kind}`}</title>
           <path d=${shape} transform=${`translate(${fixed(x, 1)} ${fixed(y, 1)}) scale(${MARK})`} class=${colour}></path><text x=${fixed(x + 8, 1)} y=${fixed(y + 4, 1)}>${name}</text></a>`)}</svg>`}</div>
+      <section class="means" aria-live="polite"></section>
       <div class="wide" tabindex="0" role="region" aria-label="The same heads by layer"><table class="grid kindgrid"><caption>The same heads: rows are layers, columns heads</caption>
         <tbody>${map.layers.map(([layer, heads]) => html`<tr><th scope="row">${layer}</th>${heads.map(([name, kind, colour, shape]) => html`<td><a href=${to(name)} aria-label=${`Head ${name}: ${kind}`} title=${`Head ${name}: ${kind}`} data-head=${name}>${mark(shape, colour, 16)}<span>${kind}</span></a></td>`)}</tr>`)}</tbody></table></div>
       <details><summary>As a table</summary>${table(context, frame, "The heads in a plane")}</details>`,
   };
 }
 
+// Where the attention of some heads goes, in the mean.
+async function showMeans(context, run, heads, section) {
+  const data = heads.size > 1 ? await profileData(context.bank, context.runOf(run)) : null;
+  if (section.isConnected) render(data && drawMeans(heads, data.behaviours), section);
+}
+
 // The map zooms by the wheel or the buttons, is moved by dragging with Shift held, and marks the
-// heads in a rectangle that is dragged, here and in the grid below.
-function zoomable(main) {
+// heads in a rectangle that is dragged, here and in the grid below; `marked` is called with them.
+function zoomable(main, marked) {
   const map = main.querySelector("svg.map");
   let view = [0, 0, WIDE, HIGH];
   const apply = () => {
@@ -118,10 +126,14 @@ function zoomable(main) {
     mark(new Set(heads.filter(isInside).map((head) => head.dataset.head)));
   });
   const stop = () => {
+    if (box) marked(new Set(map.querySelectorAll(".brushed").values().map((head) => head.dataset.head)));
     box?.remove();
     box = from = null;
   };
   map.addEventListener("pointerup", stop);
   map.addEventListener("pointercancel", stop);
-  map.addEventListener("dblclick", () => mark(new Set()));
+  map.addEventListener("dblclick", () => {
+    mark(new Set());
+    marked(new Set());
+  });
 }

@@ -1,7 +1,8 @@
 // What one head does: its relations beside the best fixed offset, its behaviours beside chance, and
 // beside the same head with random weights where the bank has such a control.
 import { html, svg } from "./dom.js";
-import { headName, percent } from "./measures.js";
+import { Fault } from "./fault.js";
+import { headName, percent, written } from "./measures.js";
 
 const WIDE = 440;
 const LEFT = 150;
@@ -11,6 +12,51 @@ const MOST = 8;
 const ARROWS = { dependent_to_head: "→", head_to_dependent: "←", later_to_earlier: "⇠" };
 
 const x = (share) => LEFT + share * (WIDE - LEFT - RIGHT);
+
+// Everything that profiles of the heads of a run are made of.
+export async function profileData(bank, run) {
+  const { connector } = bank;
+  const answer = async (id, name, parameters) => {
+    if (id === null || id === undefined) return [];
+    try {
+      return await connector.answer(id, name, parameters);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return []; // what it is read for is left out; the small grids say why
+    }
+  };
+  const both = (name) => Promise.all([answer(run.id, name), answer(run.control, name)]);
+  const [best, heldOut, control, positions, special, entropy] = await Promise.all([
+    profileOfRun(connector, run), answer(run.id, "best_head_held_out"),
+    answer(run.control, "head_accuracy"), both("relative_position"), both("special_tokens"), both("entropy"),
+  ]);
+  const column = (rows, name) => new Map(rows.filter((row) => typeof row[name] === "number").map((row) => [headName(row.layer, row.head), row[name]]));
+  const share = (rows) => new Map(rows.map((row) => [headName(row.layer, row.head), row.entropy / row.uniform]));
+  const behaviour = (label, [own, other], name, chance) => ({ label, values: column(own, name), chances: chance ? column(own, chance) : null, control: column(other, name) });
+  return {
+    best, heldOut, scores: new Map(),
+    controlAccuracy: new Map(control.map((row) => [`${row.relation} ${row.direction} ${headName(row.layer, row.head)}`, row.accuracy])),
+    behaviours: [
+      behaviour("previous token", positions, "previous", "previous_chance"),
+      behaviour("next token", positions, "next", "next_chance"),
+      behaviour("itself", positions, "self", "chance"),
+      behaviour("[CLS]", special, "cls", "cls_chance"),
+      behaviour("[SEP]", special, "sep", "sep_chance"),
+      behaviour("first token", special, "first", "first_chance"),
+      behaviour(". and ,", special, "punctuation", "punctuation_chance"),
+      { label: "entropy (of uniform)", values: share(entropy[0]), chances: null, control: share(entropy[1]) },
+    ].filter((row) => row.values.size),
+  };
+}
+
+async function profileOfRun(connector, run) {
+  try {
+    return await connector.profile(run.id);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [];
+  }
+}
 
 // The profile of a head, from answers that are there already.
 export function profileOf(data, head) {
@@ -58,6 +104,16 @@ export function drawProfile(profile, beside, { relation, direction, choose }) {
       ${profile.behaviours.map((row, at) => behaviourRow(row, at * ROW, beside?.behaviours.find((mine) => mine.label === row.label)))}
     </svg>`}
     <p class="key"><span class="dot sure"></span> share of its weight <span class="tick"></span> uniform attention <span class="dot control"></span> random weights${beside ? html` <span class="dot beside"></span> head ${beside.head}` : null}</p>`;
+}
+
+// The means over some heads of values by head; a head without a value is left out.
+export function drawMeans(heads, rows) {
+  const mean = (values) => {
+    const known = [...heads].map((name) => values.get(name) ?? null).filter((value) => value !== null);
+    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  };
+  return html`<h2>Mean of ${heads.size} heads</h2>
+    <table><caption>${[...heads].join(", ")}</caption><tbody>${rows.map((row) => html`<tr><th scope="row">${row.label}</th><td class="number">${written(mean(row.values), row.isShare)}</td></tr>`)}</tbody></table>`;
 }
 
 function axis(height) {

@@ -118,6 +118,11 @@ export class Rest {
     return this.#get(`/examples/${run}/${head}/dependents.json`, parameters);
   }
 
+  // Dependents that a head of one run finds and a head of another misses.
+  changes(run, other, parameters) {
+    return this.#get(`/changes/${run}/${other}.json`, parameters);
+  }
+
   // A page of all examples of one kind.
   examplePage(run, head, parameters) {
     return this.#get(`/examples/${run}/${head}/page.json`, parameters);

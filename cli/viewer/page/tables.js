@@ -65,16 +65,23 @@ export function tablesView(context) {
   const all = Object.values(analyses);
   const isAnswered = ({ name }) => !Object.hasOwn(unanswered, name);
   const missing = all.filter((analysis) => !isAnswered(analysis));
-  const list = (some) => html`<ul class="titles">${some.map(({ name, title, run }) => html`
-    <li><a href=${context.link(`/tables/${name}`, { run: run ? context.run : null })}>${title}</a> <code>${name}</code></li>`)}</ul>`;
+  const thumbnail = ({ name, plot }) => {
+    const picture = plot ? context.connector.picture(name, context.run ? { run: context.run } : {}) : null;
+    return picture && image(picture, "");
+  };
+  const list = (some) => html`<ul class="titles">${some.toSorted((one, other) => other.plot - one.plot).map((analysis) => html`
+    <li><a href=${context.link(`/tables/${analysis.name}`, { run: analysis.run ? context.run : null })}>${thumbnail(analysis)}${analysis.title}</a> <code>${analysis.name}</code></li>`)}</ul>`;
   const sections = Map.groupBy(all.filter(isAnswered), (analysis) => analysis.section);
   return {
     title: "Tables and figures",
-    content: html`<div class="columns">${[...sections].map(([section, some]) => html`<section><h2>${section}</h2>${list(some)}</section>`)}</div>
+    content: html`${[...sections].map(([section, some]) => html`<section><h2>${section}</h2>${list(some)}</section>`)}
       ${missing.length ? html`<details class="parameters"><summary>${missing.length} that this bank cannot answer yet, and why</summary>
         <dl>${missing.map(({ name, title }) => html`<dt><a href=${context.link(`/tables/${name}`)}>${title}</a></dt><dd>${unanswered[name].fact} ${unanswered[name].remedy}</dd>`)}</dl></details>` : null}`,
   };
 }
+
+// A picture on a light or a dark screen, which is loaded when it comes into view.
+const image = ({ light, dark }, alt) => html`<picture><source media="(prefers-color-scheme: dark)" srcset=${dark}><img loading="lazy" src=${light} alt=${alt} @error=${(event) => { event.target.parentElement.hidden = true; }}></picture>`;
 
 // One analysis: its picture and its rows, and its parameters in a drawer.
 export async function analysisView(context) {
@@ -95,7 +102,7 @@ export async function analysisView(context) {
     shown = table(context, frame, analysis.title);
     Object.assign(view, { frame, answered: null }, pictureOf(context, name, given, frame));
     if (view.plotCommand) {
-      picture = context.connector.picture(name, given, frame);
+      picture = context.connector.picture(name, given);
       view.isDrawn = picture !== null;
       if (!picture) context.note("The picture is published only for the default settings; the command below draws it for these.");
     }
@@ -110,8 +117,7 @@ export async function analysisView(context) {
       ${parameterForm(context, analysis, Object.keys(given).length > 0 || view.error)}
       ${faultBox(view.error ?? frame?.undrawn)}
       ${runLine(frame?.run)}
-      ${picture ? html`<div class="wide" tabindex="0" role="region" aria-label="Picture"><picture>
-        <source media="(prefers-color-scheme: dark)" srcset=${picture.dark}><img src=${picture.light} alt=${`${analysis.title}: a picture of the table below`}></picture></div>` : null}
+      ${picture ? html`<div class="wide" tabindex="0" role="region" aria-label="Picture">${image(picture, `${analysis.title}: a picture of the table below`)}</div>` : null}
       ${shown}
       ${frame && !heightOf(frame) && analysis.empty ? html`<p>${capitalised(analysis.empty)}.</p>` : null}
       ${notes.length ? html`<h2>Notes</h2>${notes.map((note) => html`<p>${capitalised(note)}</p>`)}` : null}`,

@@ -8,10 +8,11 @@ export class Compiler {
     this.python = null;
   }
 
-  // { statement, nodes, keys, by_interval, run } of a request. Rejects with a Fault.
+  // { statement, nodes, keys, by_interval, run } of a request, or the statement for the pairs of two of
+  // its nodes, with is_circular and is_selected. Rejects with a Fault.
   async compiled(request) {
     const known = this.manifest.requests.find((compiled) => compiled.request === request.request
-      && !request.by && !request.corpus && !request.run && !request.sample);
+      && !request.by && !request.corpus && !request.run && !request.sample && !request.dependent);
     const result = known ? known.compiled : await this.#compile(request);
     if (result.error) throw new Fault(result.error.fact, result.error.remedy);
     return result;

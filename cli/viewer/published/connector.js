@@ -1,6 +1,6 @@
 // What the pages of a published bank read: its files, and the bank itself once DuckDB runs here. The
 // methods are those of cli/viewer/page/rest.js.
-import { frameOf, rowsOf } from "viewer/cells.js";
+import { frameOf, isP, rowsOf } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
 import { runNamed } from "viewer/context.js";
 import { Fault } from "viewer/fault.js";
@@ -14,6 +14,8 @@ const MOST_ROWS = 10_000; // of a statement
 
 export class Published {
   #answers = new Map();
+  #pairs = null; // the table of the pairs of scored requests, once there is one
+  #requests = 0; // that were scored
   isServer = false;
   trustsAddresses = false;
 
@@ -55,23 +57,19 @@ export class Published {
   // others are asked of the bank.
   async frame(name, parameters) {
     const analysis = this.listed.analyses[name];
-    const takesRun = analysis.parameters.some((parameter) => parameter.name === "run");
     if (Object.keys(parameters).every((key) => key === "run")) {
-      const run = takesRun ? (parameters.run ? runNamed(this.manifest, parameters.run).id : this.manifest.defaults[name]) : "any";
+      const run = this.#folder(name, parameters.run);
       const { fact, remedy } = this.manifest.unanswered[name] ?? {};
       if (run === null && fact) throw new Fault(fact, remedy);
       const answer = run === null ? null : await this.file(`answers/${run}/${name}.json`);
       if (answer?.error) throw new Fault(answer.error.fact, answer.error.remedy);
-      if (answer) return { ...answer, run: runIn(answer), file: run };
+      if (answer) return { ...answer, run: runIn(answer) };
     }
     const values = analysis.parameters.filter((parameter) => parameter.name in parameters)
       .map((parameter) => `${quoted(parameter.name)} := ${typed(parameter, parameters[parameter.name])}`);
     let frame = await this.database.frame(`select * from ${analysis.schema ?? "main"}.${quoted(name)}(${values.join(", ")})`);
     const saved = this.manifest.saved.find((relation) => relation.name === parameters.relation);
-    if (saved?.is_circular) {
-      const isP = (column) => column.name.split("_").includes("p");
-      frame = { ...frame, values: frame.values.map((column, at) => (isP(frame.columns[at]) ? column.map(() => null) : column)) };
-    }
+    if (saved?.is_circular) frame = withoutP(frame);
     return { ...frame, run: runIn(frame), notes: saved?.warning ? [saved.warning] : [] };
   }
 
@@ -91,9 +89,18 @@ export class Published {
     throw new Fault("A published bank has no model to read a sentence.", `Type: attnbank -b ${this.home}bank.duckdb explore`);
   }
 
-  picture(name, parameters, { file }) {
-    if (file === undefined || !this.manifest.pictures.includes(`${file}/${name}`)) return null;
+  // Those with no more than a run were drawn when the bank was published.
+  picture(name, parameters) {
+    const file = Object.keys(parameters).every((key) => key === "run") ? this.#folder(name, parameters.run) : null;
+    if (!this.manifest.pictures.includes(`${file}/${name}`)) return null;
     return { light: `answers/${file}/${name}.light.svg`, dark: `answers/${file}/${name}.dark.svg` };
+  }
+
+  // The folder with the answers of an analysis: of the run that is named, or of its default one.
+  #folder(name, run) {
+    const takesRun = this.listed.analyses[name].parameters.some((parameter) => parameter.name === "run");
+    if (!takesRun) return "any";
+    return run ? runNamed(this.manifest, run).id : this.manifest.defaults[name];
   }
 
   async statement(statement) {
@@ -150,6 +157,14 @@ export class Published {
 
   dependents(run, head, { relation, direction }) {
     return this.database.rows(this.manifest.statements["examples/by_dependent"], this.#ofHead(run, head, { relation, direction }));
+  }
+
+  changes(run, other, { relation, most, head_a: a, head_b: b, direction_a, direction_b }) {
+    this.#checkRelation(relation);
+    const [[layer_a, head_a], [layer_b, head_b]] = [a, b].map((head) => head.split("-").map(Number));
+    return this.database.rows(this.manifest.statements["examples/changed_words"], {
+      relation, most, run_a: this.#run(run).name, run_b: this.#run(other).name, layer_a, head_a, direction_a, layer_b, head_b, direction_b,
+    });
   }
 
   async examplePage(run, head, { relation, direction, breakdown, value, most, page }) {
@@ -218,6 +233,20 @@ export class Published {
     return { ...frameOf(rows, frame.columns.map(({ name, kind: own }) => [name, name === "n" ? "integer" : own])), run: compiled.run };
   }
 
+  // The pairs of words that a request finds are a relation of this page's own, beside the saved ones.
+  scores(run, { request, dependent, head }) {
+    return this.#once(["scores", run, request, dependent, head], async () => {
+      const { name } = this.#run(run);
+      const { statement, is_circular, is_selected } = await this.compiler.compiled({ request, by: null, corpus: null, run: name, limit: null, sample: null, dependent, head });
+      await (this.#pairs ??= this.database.rows("create temp table saved_pair as from bank.saved_pair"));
+      const relation = `(request ${this.#requests += 1})`;
+      await this.database.rows(`insert into temp.saved_pair by name select distinct ${literal(relation)} as relation, word, head_word from (${statement})`);
+      const frame = await this.database.frame(`select * from head_score(relation := ${literal(relation)}, run := ${literal(name)})`);
+      const warning = is_circular ? this.manifest.warnings.circular : is_selected ? this.manifest.warnings.selected : null;
+      return withNotes({ ...is_circular ? withoutP(frame) : frame, notes: warning ? [warning] : [] });
+    });
+  }
+
   async #names(run) {
     const names = await this.file(`sheets/${run.id}/names.json`);
     if (names === null) throw new Fault(`The sentences of the run ${run.name} were not published.`);
@@ -268,6 +297,9 @@ export class Published {
     }
   }
 }
+
+// A frame without p values: a circular test has none.
+const withoutP = (frame) => ({ ...frame, values: frame.values.map((column, at) => (isP(frame.columns[at].name) ? column.map(() => null) : column)) });
 
 function typed({ type }, text) {
   const name = type.toLowerCase();

@@ -6,7 +6,7 @@ become `exists` and `not exists`. By construction a hit is one row, so no `disti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from attnbank.queries.patterns import syntax
@@ -20,6 +20,8 @@ from attnbank.queries.patterns.compiler.scopes import (
     plan_scope,
 )
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
+from attnbank.sql.errors import CallError
+from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.names import literal, quoted
 from attnbank.sql.run_choice import Run
 
@@ -88,6 +90,16 @@ def compile_pairs(
     distance = f" where abs(dependent_word.id - governing_word.id) >= {apart}" if apart > 1 else ""
     columns = f"dependent_word.id as word, governing_word.id as head_word{keys}"
     return f"select distinct {columns} from {rows}{distance}"
+
+
+def check_ends(nodes: Collection[str], dependent: str, head: str) -> None:
+    """Raise CallError unless two nodes of a request are named."""
+    for name in (dependent, head):
+        if name not in nodes:
+            hint = f"{did_you_mean(name, nodes)} Its nodes: {', '.join(nodes) or 'none'}."
+            raise CallError(f"The request has no node {name}.", hint.strip())
+    if dependent == head:
+        raise CallError("--from and --to name the same node.", f"Give two of: {join_names(nodes)}.")
 
 
 def _limit_clause(limit: int | None) -> str:
