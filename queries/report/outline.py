@@ -37,12 +37,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Chapter:
-    """Sections that belong together, and the part of a paper that they answer to."""
+    """Sections that belong together, and the part of a paper that they answer to.
+
+    One that `is_causal` is only in reports on causal models.
+    """
 
     key: str
     title: str
     paper: str
     sections: tuple[Section, ...]
+    is_causal: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ def chapters() -> tuple[Chapter, ...]:
                 Section(**{"picture": section["analysis"]} | section)
                 for section in chapter["section"]
             ),
+            chapter.get("is_causal", False),
         )
         for chapter in _load_toml("sections.toml")["chapter"]
     )

