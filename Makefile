@@ -33,7 +33,7 @@ test: $(STAMP) lint
 slow: $(STAMP)
 	@$(MAKE) --no-print-directory web || true
 	@echo "Running the tests that take minutes, too (about 25 minutes on 2 cores)"
-	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --slow -m slow
+	@$(BIN)/python -m pytest -q -n 2 --slow -m slow
 
 soak: $(STAMP)
 	@echo "Kills, interrupts, damages and full disks by the hundred (hours; make soak SEED=N repeats one)"

@@ -38,14 +38,18 @@ def has_current_analyses(connection: DuckDBPyConnection) -> bool:
 
 def types_of(connection: DuckDBPyConnection) -> Types:
     """The tables of the file's schema `main`, without views, and the types of their columns."""
-    types: dict[str, dict[str, str]] = {}
-    for table, column, type_ in connection.execute(
-        "select own.table_name, duckdb_columns.column_name, duckdb_columns.data_type"
-        " from duckdb_tables() as own inner join duckdb_columns()"
-        " using (database_oid, table_oid) where own.schema_name = 'main' and not own.temporary"
-        " and own.database_name = current_database() order by table_oid, column_index"
-    ).fetchall():
-        types.setdefault(table, {})[column] = type_
+    own = "schema_name = 'main' and database_name = current_database()"
+    # Not one statement with a join: that takes four times as long in a database just opened.
+    tables = connection.execute(
+        f"select table_name from duckdb_tables() where {own} and not temporary order by table_oid"
+    ).fetchall()
+    columns = connection.execute(
+        f"select column_index, table_name, column_name, data_type from duckdb_columns() where {own}"
+    ).fetchall()
+    types: dict[str, dict[str, str]] = {table: {} for (table,) in tables}
+    for _, table, column, type_ in sorted(columns):
+        if table in types:
+            types[table][column] = type_
     return types
 
 

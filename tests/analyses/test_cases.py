@@ -1,7 +1,7 @@
 """Every analysis on rows small enough to check by hand: `tests/cases/<name>[.<what>].toml`.
 
-Each case is asked by the Python call; of each analysis the one with the most values also by the
-macro, and as the statement with its macros inlined.
+Each case is asked by the Python call; of each analysis the one with the most values also, in the
+slow suite, by the macro, and as the statement with its macros inlined.
 """
 
 from __future__ import annotations
@@ -55,7 +55,16 @@ def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
     with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
         rows = bank.query(analysis.name, **params)
         _check(rows, read_rows(told["expect"]), is_ordered=_is_ordered(analysis))
-        for door in (_by_macro, _inlined) if FULLEST[analysis.name] == case else ():
+
+
+@pytest.mark.usual(5)
+@pytest.mark.parametrize("name", FULLEST)
+def test_every_door_gives_these_rows(name: str, tmp_path: Path) -> None:
+    case = tomllib.loads(FULLEST[name].read_text(encoding="utf-8"))
+    analysis, params = analyses()[name], case.get("params", {})
+    with open_bank(make_bank(tmp_path / "case.duckdb", case["given"])) as bank:
+        rows = bank.query(name, **params)
+        for door in (_by_macro, _inlined):
             assert_frame_equal(
                 door(bank, analysis, params), rows, check_row_order=_is_ordered(analysis)
             )

@@ -75,6 +75,7 @@ def test_the_example_of_a_command_is_one_that_parses(
     at.make_context(path, words)  # raises where an option or argument is wrong
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("command", QUICK)
 def test_help_imports_nothing_heavy(command: str) -> None:
     done = run_python("-c", WATCH.format(heavy=HEAVY), *command.split())

@@ -65,6 +65,7 @@ def test_a_crash_is_told_in_two_lines(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the limit of Linux")
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("command", ["info", "query best_head", "show 1 --head 1-1"])
 @pytest.mark.parametrize("megabytes", [500, 900, 1100])
 def test_too_little_memory_is_no_word_against_the_bank(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -63,6 +65,7 @@ see see VERB P3 0 root
 
 Case = tuple[list[str], str]
 """The pairs of a corpus, and its sentences."""
+Cases = Callable[[str], Path]
 
 
 def _cases() -> dict[str, Case]:
@@ -102,14 +105,17 @@ def _write(text: str, path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def cases(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a file of each case, and a bank with all of them, each a corpus by its name."""
-    folder = tmp_path_factory.mktemp("cases")
-    for at, (_, text) in enumerate(CASES.values()):
-        path = folder / f"{at}.conllu"
-        _write(f"{PARADIGM}\n\n{text}", path)
-        add_text(options_for(folder / "bank.duckdb", path, "none"))
-    return folder
+def written(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """A function from the name of a case to a folder with its file and a bank of it."""
+
+    @cache
+    def make(case: str) -> Path:
+        folder = tmp_path_factory.mktemp("case")
+        _write(f"{PARADIGM}\n\n{CASES[case][1]}", folder / "case.conllu")
+        add_text(options_for(folder / "bank.duckdb", folder / "case.conllu", "none"))
+        return folder
+
+    return make
 
 
 def _pairs(bank: Path, corpus: str) -> tuple[list[Pair], list[Site]]:
@@ -137,21 +143,20 @@ def _pairs(bank: Path, corpus: str) -> tuple[list[Pair], list[Site]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_small_cases(cases: Path, case: str) -> None:
-    name = str(list(CASES).index(case))
-    pairs, sites = _pairs(cases / "bank.duckdb", name)
+def test_small_cases(written: Cases, case: str) -> None:
+    pairs, sites = _pairs(written(case) / "bank.duckdb", "case")
     facts = [
         (site.good[site.at], site.bad[site.at], site.relation, site.attractors, site.distance)
         for site in sites
     ]
     assert [" ".join(map(str, pair)) for pair in facts] == CASES[case][0]
-    assert sites == oracle_agreement.sites(cases / f"{name}.conllu")
+    assert sites == oracle_agreement.sites(written(case) / "case.conllu")
     assert [pair.number for pair in pairs] == list(range(1, len(pairs) + 1))
 
 
-def test_sides_are_what_a_tokenizer_is_given(cases: Path) -> None:
+def test_sides_are_what_a_tokenizer_is_given(written: Cases) -> None:
     def only(case: str) -> Pair:
-        ((pair,), _) = _pairs(cases / "bank.duckdb", str(list(CASES).index(case)))
+        ((pair,), _) = _pairs(written(case) / "bank.duckdb", "case")
         assert pair.good.spaces == pair.bad.spaces
         return pair
 
@@ -159,9 +164,9 @@ def test_sides_are_what_a_tokenizer_is_given(cases: Path) -> None:
     assert negated.good.words == ("It", "is", "n't", "old")
     assert negated.bad.words == ("It", "are", "n't", "old")
     assert negated.good.spaces == (True, False, True, True)
-    written = only("token that is read as written")
-    assert written.bad.words == ("Prix", "des", "pains", "are", "old")
-    assert (written.at, written.good.spaces) == (3, (True,) * 5)
+    as_written = only("token that is read as written")
+    assert as_written.bad.words == ("Prix", "des", "pains", "are", "old")
+    assert (as_written.at, as_written.good.spaces) == (3, (True,) * 5)
 
 
 @pytest.mark.usual("he-*")

@@ -120,6 +120,7 @@ def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
     return {layer: [own for at, own in heads if at == layer] for layer, _ in heads}
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("cut", ["zero", "mean", "uniform"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_disabled_heads(family: str, cut: Any, made: Made) -> None:

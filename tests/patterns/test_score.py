@@ -13,6 +13,7 @@ import duckdb
 import new_banks
 import polars as pl
 import pytest
+from command_line import Cli
 from oracle_heads import Reading
 from oracle_statistics import interval, paired_interval
 
@@ -337,6 +338,7 @@ def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, 
         bank.score(OBJECTS, dependent=dependent, head=head)
 
 
+@pytest.mark.slow
 def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["-b", str(with_control), "score", OBJECTS, "--from", "O", "--to", "V"]
     assert run_command_line(call) == 0
@@ -359,16 +361,21 @@ def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (blank, last.replace("\\", "")) == ("", spread)
     assert run_command_line([*call, "--by", "V.upos"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "Run: sample/minilm"
-    assert run_command_line([*call, "--by", "V.upos", "--every"]) == 2
-    assert "Give one of them" in capsys.readouterr().err
-    assert run_command_line([*call, "--each"]) == 2
-    assert "Add --by" in capsys.readouterr().err
     both = ["--run", "sample/minilm-random-3", "--run", "sample/minilm"]
     assert run_command_line([*call, *both, "--apart", "3", "-f", "csv"]) == 0
     judged = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [row["run"] for row in judged] == both[1::2] and judged[0]["n"] == judged[1]["n"]
-    assert run_command_line([*call[:-1], "W"]) == 2
-    assert "no node W" in capsys.readouterr().err
+
+
+def test_the_command_without_controls(sample_bank: Path, cli: Cli) -> None:
+    call = ["-b", sample_bank, "score", OBJECTS, "--from", "O", "--to", "V"]
+    title, *rows = cli(*call).out.splitlines()
+    chosen = "The best of 144 heads and directions, chosen on these pairs"
+    assert title == f"Run: sample/minilm. {chosen}"
+    assert dict(row.split() for row in rows)["p_documents_corrected"] == "<0.001"
+    assert "Give one of them" in cli(*call, "--by", "V.upos", "--every", status=2).err
+    assert "Add --by" in cli(*call, "--each", status=2).err
+    assert "no node W" in cli(*call[:-1], "W", status=2).err
 
 
 @pytest.mark.slow

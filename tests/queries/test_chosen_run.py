@@ -249,6 +249,7 @@ NEEDS = sorted(
 )
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("needs", [*NEEDS, "constituents", None])
 @pytest.mark.parametrize("has_runs", [True, False])
 def test_sql_and_python_say_the_same(tmp_path: Path, needs: str | None, *, has_runs: bool) -> None:

@@ -65,6 +65,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bank(tmp_path_factory.mktemp("lookup") / "bank.duckdb", GIVEN)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_every_command_says_the_same_of_an_unknown_run(
     bank: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from bank_rows import query_bank
-from duckdb_shell import print_in_shell, query_in_shell
+from duckdb_shell import query_in_shell
 
 from attnbank.queries import analyses, open_bank
 from attnbank.sql.header import Analysis
 from attnbank.sql.names import DIRECTIONS
-
-every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
-
-
-def all_in_shell(bank: Path, statements: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """The rows of several statements, in one process."""
-    script = "".join(f"{text};\nselect {at} as end;\n" for at, text in enumerate(statements))
-    output = print_in_shell(bank, "-bail", script=script)
-    parts = re.split(r'^\[\{"end":(\d+)\}\]$', output, flags=re.MULTILINE)
-    assert parts[1::2] == [str(at) for at in range(len(statements))]
-    return [json.loads(part.strip() or "[]") for part in parts[: len(statements) * 2 : 2]]
 
 
 def in_python(bank: Path, statement: str) -> list[dict[str, Any]]:
@@ -40,31 +28,19 @@ def rows_of(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[
     return [json.loads(row[0]) for row in rows]
 
 
-def everything_of(analysis: Analysis) -> str:
-    return f"select * from {analysis.relation} order by all"
-
-
-@pytest.fixture(scope="module")
-def of_shell(full_bank: Path) -> dict[str, list[dict[str, Any]]]:
-    """What each analysis gives in the shell."""
-    known = analyses().values()
-    rows = all_in_shell(full_bank, [everything_of(each) for each in known])
-    return {each.name: result for each, result in zip(known, rows, strict=True)}
-
-
 @pytest.fixture(scope="module")
 def connection(full_bank: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(str(full_bank), read_only=True) as connection:
         yield connection
 
 
-@every
+@pytest.mark.usual(4)
+@pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 def test_an_analysis_answers_the_same_in_both(
-    analysis: Analysis,
-    connection: duckdb.DuckDBPyConnection,
-    of_shell: dict[str, list[dict[str, Any]]],
+    analysis: Analysis, full_bank: Path, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    new, old = rows_of(connection, everything_of(analysis)), of_shell[analysis.name]
+    everything = f"select * from {analysis.relation} order by all"
+    new, old = rows_of(connection, everything), query_in_shell(full_bank, everything)
     assert new or analysis.name == "figure_5"  # nothing that chance does not explain, here
     assert [list(row) for row in old] == [list(row) for row in new]
     assert _equal(old, new)

@@ -238,7 +238,7 @@ def test_every_option_is_here() -> None:
 
 
 @pytest.mark.few("*-1-finished", "limit-1-half", "model-1-half", "corpora-1-half", "seed-1-half")
-@pytest.mark.usual("format-1-*", "context-1-f*", "limit-1-f*", "seed-1-f*")
+@pytest.mark.usual("context-1-f*", "limit-1-f*")
 @pytest.mark.parametrize(("name", "change", "is_interrupted"), EVERY)
 def test_an_option_that_differs_is_used_or_refused(
     folder: Callable[[str], str],

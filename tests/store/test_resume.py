@@ -73,6 +73,7 @@ def options(options_for: Options, tmp_path: Path) -> IngestOptions:
     return options_for(tmp_path / "bank.duckdb", "sample", batch_tokens=256)
 
 
+@pytest.mark.usual("SIGINT")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_an_interrupt_within_a_transaction_keeps_whole_batches(
     options: IngestOptions, whole: Path, number: signal.Signals

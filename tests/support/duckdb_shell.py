@@ -23,17 +23,12 @@ def find_shell() -> str:
     return program
 
 
-def print_in_shell(bank: Path, *options: str, script: str = "") -> str:
-    """What the shell prints of a bank, as JSON."""
-    done = subprocess.run(
-        [find_shell(), "-readonly", str(bank), "-json", *options],
-        input=script, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    return done.stdout
-
-
 def query_in_shell(bank: Path, statement: str) -> list[Row]:
     """The rows of a statement."""
-    rows: list[Row] = json.loads(print_in_shell(bank, "-c", statement) or "[]")
+    done = subprocess.run(
+        [find_shell(), "-readonly", str(bank), "-json", "-c", statement],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    rows: list[Row] = json.loads(done.stdout or "[]")
     return rows

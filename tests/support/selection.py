@@ -11,6 +11,8 @@ import pytest
 
 _LEFT = pytest.StashKey[Counter[str]]()
 """How many tests were left out, by why."""
+FIRST = ("tests/analyses/test_cases.py", "tests/explorer/", "tests/spark/")
+"""The files that take longest are begun first, or one process would end with them alone."""
 MOST_REASONS = 3
 """As many lines say why tests were skipped; -rs lists all."""
 
@@ -80,6 +82,7 @@ def pytest_collection_modifyitems(
         counts.update(map(_lacks, left))
         items[:] = [item for item in items if not _lacks(item)]
         config.hook.pytest_deselected(items=left)
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

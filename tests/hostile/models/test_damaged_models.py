@@ -206,7 +206,7 @@ READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
 """What a dry run refuses too, though it reads no weights."""
 
 
-@pytest.mark.usual("-q-config: [!it]*", "-q-[tw]*", "*run-config: [!it]*", "*run-tokenizer: [a-m]*")
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("more", "damage"),
     [
