@@ -484,7 +484,7 @@ def _gold_mark(
     (x1, y1), (x2, y2), r = start, end, font * 0.2
     parts = [
         element("path", d=f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}", fill="none", stroke=colour,
-                stroke_width=f"{max(0.8, thin):g}", stroke_dasharray="1 2.5")
+                stroke_width=f"{max(1.2, thin):g}", stroke_dasharray="1.2 2.6")
     ]  # fmt: skip
     if is_found is not None:
         ring = f"M{x2 - r:.1f} {y2:.1f}a{r:.1f} {r:.1f} 0 1 0 {2 * r:.1f} 0"
@@ -551,7 +551,17 @@ def _weight_lines(
     special = set(panel.words.filter(panel.words["is_special"])["position"]) | {ELSEWHERE}
     lines: dict[int, list[str]] = {}
     largest = panel.largest(facts.measure)
-    for start, end, stored_weight in panel.weights.rows():
+
+    def rank(row: tuple[int, int, float | None]) -> int:
+        """Lines of special tokens come first, and marked ones last, on top."""
+        start, end, _ = row
+        return (
+            2
+            if (start, end) in gold or (start, end) in entity
+            else (0 if start in special or end in special else 1)
+        )
+
+    for start, end, stored_weight in sorted(panel.weights.rows(), key=rank):
         weight = stored_weight or 0.0  # null: not kept
         arc = gold.get((start, end))
         is_marked = arc is not None or (start, end) in entity

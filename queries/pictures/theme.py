@@ -48,7 +48,10 @@ def font_family(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of a picture of a sentence: background (`ground`), words, lines and marks."""
+    """The colours of a picture of a sentence: background (`ground`), words, lines and marks.
+
+    `faint_line` is for attention to and from special tokens, which would cover all else.
+    """
 
     ground: str
     text: str
@@ -109,7 +112,7 @@ _LIGHT = Theme(
     sequence=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
     diverging=("#b35806", "#f7f7f7", "#0b4f8a"),
     sentence=Palette(
-        ground="#ffffff", text="#1b1b1b", faint="#767676", line="#303030", faint_line="#a8a8a8",
+        ground="#ffffff", text="#1b1b1b", faint="#767676", line="#303030", faint_line="#cfcfcf",
         gold="#0072b2", mark="#fbe3a6",
         entities=("#d55e00", "#009e73", "#b8579a", "#b07800", "#3a9bd9"),
     ),
@@ -127,7 +130,7 @@ THEMES = {
         sequence=("#2d2b62", "#3f6fa8", "#2a9d8f", "#7fd35a", "#fdf06a"),
         diverging=("#f1a340", "#23262c", "#6ab7f2"),
         sentence=Palette(
-            ground="#15171b", text="#ececec", faint="#9a9a9a", line="#d8d8d8", faint_line="#7d7d7d",
+            ground="#15171b", text="#ececec", faint="#9a9a9a", line="#d8d8d8", faint_line="#4c4f55",
             gold="#56b4e9", mark="#5a4708",
             entities=("#ff8c42", "#2bc79b", "#e29bc9", "#e6b93c", "#8fd0f5"),
         ),
@@ -145,7 +148,7 @@ THEMES = {
         diverging=("#ffffff", "#a6a6a6", "#000000"),
         sentence=Palette(
             ground="#ffffff", text="#000000", faint="#404040", line="#6e6e6e",
-            faint_line="#a8a8a8", gold="#000000", mark="#dedede",
+            faint_line="#cfcfcf", gold="#000000", mark="#dedede",
             entities=("#000000", "#555555", "#7a7a7a", "#333333", "#666666"),
         ),
     ),

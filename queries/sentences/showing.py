@@ -104,7 +104,10 @@ class Shown:
         in_points = look is not None and look.width is not None
         root = read_svg(self.draw(theme, look))
         if in_points:
-            warn_if_long(float(root.attrib["height"]), "fewer heads or sentences")
+            several = "fewer heads or sentences, or --words 1-20"
+            options = several if len(self.panels) > 1 else "--words 1-20"
+            options += " or without --tree" if self.facts.trees else ""
+            warn_if_long(float(root.attrib["height"]), options)
         return convert_svg(root, ending, scale, in_points=in_points)
 
     def caption(self, command: str) -> str:
