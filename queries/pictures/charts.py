@@ -12,6 +12,7 @@ import polars as pl
 
 from attnbank.queries.pictures.kinds import KINDS
 from attnbank.queries.pictures.panels import (
+    MARK,
     ChartParts,
     Row,
     Scene,
@@ -308,6 +309,8 @@ def fit_to_column(
             drawn = specification(analysis, frame, facts, theme, size, look)
             drawn_width, drawn_height = picture_size(drawn)
             if abs(drawn_width - width) < 0.5:
+                if per_row > 1 and _lacks_names(analysis, drawn):
+                    break  # one panel in a row has wider cells
                 warn_if_long(drawn_height, _options_to_shorten(analysis))
                 return drawn
             panel += (width - drawn_width) / drawn.get("columns", 1)
@@ -317,6 +320,13 @@ def fit_to_column(
         f"{analysis.name} does not fit in a column of {width / POINTS:.2f} inches.",
         "Give a wider one (--column 6.75in), or smaller letters (--font-size 7).",
     )
+
+
+def _lacks_names(analysis: Analysis, drawn: Spec) -> bool:
+    """Whether some cells of a grid are too narrow for the names that belong in them."""
+    plot = analysis.plot
+    is_named = plot is not None and plot.kind == "grid" and plot.label
+    return bool(is_named) and not all(row.get(MARK) for row in drawn["datasets"]["rows"])
 
 
 # Parameters that reduce the rows of a picture, and an option to suggest.

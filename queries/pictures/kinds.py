@@ -154,7 +154,7 @@ def _cell_width(scene: Scene, columns: int, rows: int, *, is_named: bool) -> flo
         longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
         name_width = (longest + 1) * _LETTER * scene.look.scaled_font(0.72)
         width = max(width, min(name_width, _MAX_GRID_WIDTH / columns, 64.0))
-    if scene.plot.panel and rows > _MANY_ROWS:
+    if scene.plot.panel and rows > _MANY_ROWS and not is_named:
         width = min(width, round(1.5 * scene.look.font))
     return width
 
@@ -179,7 +179,9 @@ def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: s
         return []
     for row in scene.rows:
         name = _first_name_of_cell(scene, row)
-        row[MARK] = name if len(name) <= letters else f"{name[: letters - 1]}."
+        row[MARK] = name
+        if len(name) > letters:  # a word is cut; a number that is cut would be another one
+            row[MARK] = f"{name[: letters - 1]}." if scene.plot.text else ""
     ends = scene.scale_ends((column,))
     least = ends[0] if len(ends) == 2 else 0.0
     strong = f"abs(datum['{column}'] - {least}) > {0.55 * (ends[-1] - least)}"

@@ -307,7 +307,10 @@ _SAME = {
     "p": "punct", "accuracy_b": "offset_accuracy",
 }  # fmt: skip
 
-_LABELS = {"cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation"}
+_LABELS = {
+    "cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation",
+    "vertical_diagonal": "vertical + diagonal",
+}  # fmt: skip
 
 # Captions of axes and scales, for columns whose help is too long; `analysis.column` is for one
 # analysis only.
@@ -341,6 +344,7 @@ _CAPTIONS = {
     "figure_6.y": "MDS dimension 2 (nats per token)",
     "attention_sink.position": "Position in the input, from 0",
     "head_error.value": "",
+    "tree_ensemble.rank": "Heads, the best alone first",
     "head_error.share": "Share of the errors",
 }
 

@@ -230,6 +230,7 @@ def sentences_figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) ->
             f"{value:.3f}" if isinstance(value, float) else category_label(str(value))
             for value in values
         ]
+        labels[-1] += " nats" if row.get("pattern") == "broad" else ""
         labels += [] if direction in (None, TO_EARLIER) else [direction.replace("_", " ")]
         parts.append(part)
         panels += [replace(panel, label=", ".join(labels)) for panel in part.panels]

@@ -363,3 +363,13 @@ def test_a_grid_without_layers_must_say_what_stands_where() -> None:
     text = "-- title: t\n-- grain: g\n-- plot: grid color=n\n-- column n double: n\nselect 1"
     with pytest.raises(HeaderError, match=r"has no column head, layer\.\nSay x=COLUMN"):
         parse("own", OWN, text)
+
+
+def test_a_head_in_a_cell_is_never_cut() -> None:
+    """4-10 cut to 4-. would be no head; a panel with many rows has cells as wide as its names."""
+    frame = frame_of_heads(12, 12, ("a", "b"))
+    plot = "grid color=share x=head y=layer label=layer,head panel=group"
+    wide = words_of(specification(heads(plot), frame))
+    assert {"4-10", "12-12"} <= {*wide} and not any(word.endswith("-.") for word in wide)
+    narrow = words_of(specification(heads(plot), frame, size=Size(width=12 * 16)))
+    assert "12-12" not in narrow and not any(word.endswith(".") for word in narrow)

@@ -101,6 +101,26 @@ def test_every_line_is_as_strong_as_its_weight(shown_bank: Path, run_names: dict
     assert {"hollow", "dots", None} <= {mark for mark, is_weak in kinds if is_weak}
 
 
+def test_special_tokens_are_pale_and_below_all_else(shown_bank: Path) -> None:
+    """Their lines are the widest of most heads, and would cover what a picture is about."""
+    colours = THEMES["light"].sentence
+    with open_bank(shown_bank) as bank:
+        figure = bank.show("sample_story-3", "2-1", relation="all", least=0.0)
+    (panel,) = figure.panels
+    special = {str(at) for at in panel.words.filter("is_special")["position"]} | {"elsewhere"}
+    for word in ET.fromstring(figure.svg).iter(f"{SVG}g"):
+        if word.get("class") != "from":
+            continue
+        ranks = []
+        for line in word.iter(f"{SVG}line"):
+            is_special = not special.isdisjoint({line.get("data-from"), line.get("data-to")})
+            is_gold = line.get("data-gold") is not None
+            ranks.append(2 if is_gold else 0 if is_special else 1)
+            expected = (colours.faint_line, colours.line, colours.gold)[ranks[-1]]
+            assert line.get("stroke") == expected
+        assert ranks == sorted(ranks) and ranks
+
+
 @pytest.mark.usual(3)
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 @pytest.mark.parametrize(

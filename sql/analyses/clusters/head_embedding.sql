@@ -71,7 +71,7 @@ computed_run as (
             where abs(smoothing - $smoothing) < cast(0.000000000001 as double)
         ),
         concat(
-            'The heads of ', name, ' have not been placed yet. Type: attnbank compute head_embedding --run ',
+            'The map of the heads has not been computed for ', name, '. Type: attnbank compute head_embedding --run ',
             cast(id as varchar), ' --smoothing ', cast($smoothing as varchar)
         )
     )
