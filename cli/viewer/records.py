@@ -306,7 +306,7 @@ def contents_record(bank: Bank) -> dict[str, Any]:
     """The contents of the bank, as `attnbank info` prints them."""
     info = bank.info()
     tables = (
-        ("Default run", "choices", bank.choices()),
+        ("Default run", "choices", bank.choices().rename({"unasked": "default"})),
         ("Corpora", "corpora", info.corpora),
         ("Models", "models", info.models),
         ("Skipped", "left_out", info.skipped),

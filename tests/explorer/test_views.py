@@ -471,6 +471,7 @@ def test_the_bank_is_told(client: Client, runs: dict[str, str]) -> None:
     assert all(name in page.text for name in runs.values())
     assert ["kept.result", "1"] in page.rows  # what was computed is a table of another schema
     assert not [row for row in page.rows if len(row) == 2 and row[1] == "0"]
+    assert any(re.fullmatch(r"\d+,\d{3}", row[-1]) for row in page.rows if row)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Screenshots of every view of the explorer: python tests/support/screenshots.py BANK FOLDER
 
-At 400, 1024 and 1600 pixels, light and dark, of a whole page each. axe looks at each page, and what
+At 400, 1024, 1440 and 2560 pixels, light and dark, of a whole page each. axe looks at each page, and what
 it finds is printed; the exit status is 1 if it finds anything, or a page complains.
 """
 
@@ -13,7 +13,7 @@ import browsers
 
 from attnbank.queries import open_bank
 
-WIDTHS = (400, 1024, 1600)
+WIDTHS = (400, 1024, 1440, 2560)
 REQUEST = "pattern { V -[obj]-> O }"
 
 
@@ -27,10 +27,13 @@ def views(bank: Path) -> dict[str, tuple[str, dict[str, object]]]:
     of_head = {"relation": "obj", "direction": best["direction"]}
     return {
         "atlas": ("/", {"relation": "obj"}),
-        "heads": ("/heads", {"relation": "obj"}),
-        "entropy": ("/heads", {"by": "entropy", "stretch": 1}),
+        "entropy": ("/", {"by": "entropy", "stretch": 1}),
+        "gain": ("/", {"by": "gain"}),
+        "request": (
+            "/",
+            {"by": "request", "request": REQUEST, "dependent": "O", "governor": "V"},
+        ),
         "map": ("/map", {}),
-        "overview": ("/overview", {}),
         "head": (f"/head/{head}", of_head),
         "examples": (f"/head/{head}/examples", {**of_head, "breakdown": "wrong"}),
         "sentences": ("/sentences", {"pattern": REQUEST}),
@@ -45,7 +48,7 @@ def views(bank: Path) -> dict[str, tuple[str, dict[str, object]]]:
         ),
         "model": ("/model", {"sentence": sentence}),
         "typed": ("/typed", {"text": "The keeper [MASK] the lamp.", "head": head}),
-        "compare": ("/compare", {"run_a": runs[0], "run_b": runs[-1]}),
+        "compare": ("/compare", {"run_a": runs[0], "run_b": runs[-1], "relation": "obj"}),
         "tables": ("/tables", {}),
         "table": ("/tables/best_head", {"min_count": 1}),
         "sql": ("/sql", {"statement": "from word limit 5"}),
@@ -56,23 +59,23 @@ def views(bank: Path) -> dict[str, tuple[str, dict[str, object]]]:
 def main(bank: Path, folder: Path) -> int:
     """Take all of them; the exit status."""
     folder.mkdir(parents=True, exist_ok=True)
-    asked, found = views(bank), 0
+    addresses, problems = views(bank), 0
     with browsers.launched() as browser, browsers.explored(bank) as address:
         for scheme in ("light", "dark"):
             for width in WIDTHS:
                 # The policy of the pages would refuse the script of axe.
                 visitor = browsers.Visitor(browser, address, width, scheme, bypass_csp=True)
-                for name, (path, given) in asked.items():
-                    page = visitor.see(path, **given)
+                for name, (path, parameters) in addresses.items():
+                    page = visitor.see(path, **parameters)
                     page.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=True)
-                    told = [*visitor.said, *browsers.faults(page)]
-                    for each in told:
-                        print(name, width, scheme, each)
-                    found += len(told)
+                    complaints = [*visitor.said, *browsers.faults(page)]
+                    for complaint in complaints:
+                        print(name, width, scheme, complaint)
+                    problems += len(complaints)
                     visitor.said.clear()
                 visitor.context.close()
-    print(f"{len(asked) * len(WIDTHS) * 2} screenshots are in {folder}")
-    return 1 if found else 0
+    print(f"{len(addresses) * len(WIDTHS) * 2} screenshots are in {folder}")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -187,7 +187,15 @@ export async function contentsView(context) {
     command: command(context, "info"),
     content: html`<p>${size}, format ${format}.</p>
       <h2>Runs</h2>
-      ${heightOf(runs) ? table(context, runs, "Runs", { links: toAtlas, name: "runs" }) : html`<p>The bank has no runs yet. Type: attnbank ingest CORPUS --model MODEL</p>`}
-      ${tables.filter(({ frame }) => heightOf(frame)).map(({ caption, name, frame }) => html`<h2>${caption}</h2>${table(context, frame, caption, { name })}`)}`,
+      ${heightOf(runs) ? table(context, legible(runs), "Runs", { links: toAtlas, name: "runs" }) : html`<p>The bank has no runs yet. Type: attnbank ingest CORPUS --model MODEL</p>`}
+      ${tables.filter(({ frame }) => heightOf(frame)).map(({ caption, name, frame }) => html`<h2>${caption}</h2>${table(context, legible(frame), caption, { name })}`)}`,
   };
+}
+
+// A frame with separators in counts, with short digests, and without empty columns.
+function legible({ columns, values }) {
+  const filled = columns.map((_, at) => at).filter((at) => values[at].some((value) => value !== null && value !== ""));
+  const cell = (value, { name, kind }) => (kind === "integer" && value !== null && name !== "id" && !name.endsWith("seed") ? thousands(value)
+    : /^[0-9a-f]{64}$/.test(value) ? `${value.slice(0, 12)}…` : value);
+  return { columns: filled.map((at) => columns[at]), values: filled.map((at) => values[at].map((value) => cell(value, columns[at]))) };
 }
