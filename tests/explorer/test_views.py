@@ -11,7 +11,7 @@ import browsers
 import duckdb
 import polars as pl
 import pytest
-from explored_pages import Client, drawn, exploring, seen, story, taken
+from explored_pages import Client, drawn, exploring, hit_rows, seen, story, taken
 
 from attnbank.cli.app import run_command_line as run_command
 from attnbank.queries import open_bank
@@ -255,14 +255,14 @@ def test_sentences_are_those_that_find_finds(client: Client, explored: Path) -> 
     with open_bank(explored) as bank:
         found = bank.find(REQUEST, context=False)
     page = seen(client, "/sentences", pattern=REQUEST, limit=500)
-    names = [row[0] for row in page.rows[1:]]
+    names = [row[0] for row in hit_rows(page)]
     assert names == found["sent_id"].to_list()
     assert f"{found.height} hits." in page.text
     few = seen(client, "/sentences", pattern=REQUEST, limit=3)
-    assert [row[0] for row in few.rows[1:]] == names[:3]
+    assert [row[0] for row in hit_rows(few)] == names[:3]
     assert f"Hits 1 to 3 of {found.height}" in few.text
     sample = seen(client, "/sentences", pattern=REQUEST, limit=3, sample=1)
-    assert len(sample.rows) == 4
+    assert len(hit_rows(sample)) == 3
 
 
 def test_counts_are_those_of_count(client: Client, explored: Path) -> None:

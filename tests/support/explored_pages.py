@@ -153,3 +153,9 @@ class Read(HTMLParser):
             self.rows[-1][-1] += data
         if self._marks:
             self.marked[-1] += data
+
+
+def hit_rows(page: Read) -> list[list[str]]:
+    """The rows of a concordance, without the grid of heads beside it."""
+    last = next((at for at, row in enumerate(page.rows) if row[0] == "Layer"), None)
+    return page.rows[1:last]

@@ -1,7 +1,7 @@
 """Screenshots of every view of the explorer: python tests/support/screenshots.py BANK FOLDER
 
-At 400, 1024, 1440 and 2560 pixels, light and dark, of a whole page each. axe looks at each page, and what
-it finds is printed; the exit status is 1 if it finds anything, or a page complains.
+At 400, 1024, 1440 and 2560 pixels, light and dark, of a whole page each. axe looks at each page,
+and what it finds is printed; the exit status is 1 if it finds anything, or a page complains.
 """
 
 from __future__ import annotations

@@ -172,9 +172,11 @@ function levelled(pieces) {
 function treeArc({ start, stop, label, level, isWrong, hasEnd }, base) {
   const high = base - LEVEL * level;
   const turn = Math.min(8, Math.abs(stop - start) / 2) * Math.sign(stop - start || 1);
+  // Over a short arc the subtype would stand over the labels beside it.
+  const text = textWidth(label, 10.5) > Math.abs(stop - start) + 12 ? label.split(":")[0] : label;
   return svg`<g class=${isWrong ? "tree-arc wrong" : "tree-arc"}><path d=${`M${start} ${base}V${high + 6}q0 -6 ${turn} -6H${stop - turn}q${turn} 0 ${turn} 6V${base}`}></path>
     ${hasEnd ? svg`<path class="tip" d=${`M${stop - 3} ${base - 5}h6l-3 5z`}></path>` : null}
-    <text x=${Math.max((start + stop) / 2, textWidth(label, 10.5) / 2 + 2)} y=${high - 2} text-anchor="middle">${label}</text></g>`;
+    <title>${label}</title><text x=${Math.max((start + stop) / 2, textWidth(text, 10.5) / 2 + 2)} y=${high - 2} text-anchor="middle">${text}</text></g>`;
 }
 
 function attentionArc({ from, to, start, stop, level, weight, share, kind, gold, isMarked }, base, squeeze) {

@@ -4,7 +4,7 @@ import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, faultBox, runBox, runLine, tick } from "./forms.js";
+import { choice, faultBox, moreOptions, runBox, runLine, tick } from "./forms.js";
 import { gridOf } from "./grids.js";
 import { hitOf } from "./head.js";
 import { highest, valuesOf } from "./measures.js";
@@ -49,10 +49,11 @@ export async function findView(context) {
         <p class="completions" aria-live="polite"></p>
         <label>Count by <input name="by" value=${by} placeholder="V.lemma, O.upos" spellcheck="false"></label>
         ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora.map((name) => [name, name])], given.corpus ?? "") : null}
+        ${moreOptions(context, ["run", "head", "limit", "sample"], html`
         ${runBox(context, context.run)}
         <label>Show attention of heads <input name="head" value=${given.head ?? ""} placeholder="3-1,5-10" size="10"></label>
         <label>Hits per page <input name="limit" value=${limit} inputmode="numeric" size="4"></label>
-        ${tick("random sample", "sample", context.flag("sample"))}<button>Search</button></form>
+        ${tick("random sample", "sample", context.flag("sample"))}`)}<button>Search</button></form>
       ${faultBox(view.error)}
       ${examples.length ? html`<details .open=${!request}><summary>Example requests</summary><ul>${examples.map(([name, example]) => html`<li>${name ? `${name}: ` : ""}<a href=${context.link("/sentences", { pattern: example })}><code>${example}</code></a></li>`)}</ul></details>` : null}
       ${request ? null : html`<p>Requests use Grew syntax. <a href=${context.link("/sentences", { pattern: REQUEST, run: context.run })}><code>${REQUEST}</code></a>: verbs and their objects.

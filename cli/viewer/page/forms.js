@@ -19,6 +19,11 @@ export const relationBox = (context, chosen) => choice("Relation", "relation", c
 
 export const directionBox = (context, chosen) => choice("Direction", "direction", context.bank.directions.map((name) => [name, name.replaceAll("_", " ")]), chosen);
 
+const isWide = matchMedia("(min-width: 40rem)");
+
+// Fields that few need. On a narrow screen they are folded, unless one of them is in the address.
+export const moreOptions = (context, names, fields) => html`<details class="options" .open=${isWide.matches || names.some((name) => name in context.given)}><summary>Options</summary>${fields}</details>`;
+
 export function faultBox(error) {
   if (!error) return null;
   return html`<div class="fault" role="alert"><p>${error.fact}</p>${error.remedy ? html`<p>${error.remedy}</p>` : null}</div>`;

@@ -4,7 +4,7 @@ import { command, shell } from "./commands.js";
 import { columns, line, treeDrawing } from "./drawing.js";
 import { html, svg } from "./dom.js";
 import { Fault } from "./fault.js";
-import { choice, directionBox, faultBox, runBox, runLine, tick } from "./forms.js";
+import { choice, directionBox, faultBox, moreOptions, runBox, runLine, tick } from "./forms.js";
 import { table } from "./tables.js";
 
 const SOURCES = ["head", "layer", "all", "ensemble"];
@@ -42,14 +42,15 @@ export async function sentenceView(context) {
     content: html`<form>
         <label class="long">Sentence <input name="sentence" value=${name} placeholder="a sent_id, a number, or a request" spellcheck="false"></label>
         <label>Heads <input name="head" value=${record?.heads ?? options.head} placeholder="3-1,5-10" size="12"></label>
-        ${runBox(context, context.run)}
         ${choice("Gold arcs", "relation", [["", "none"], ...bank.relations.map((relation) => [relation, relation])], options.relation)}
+        ${moreOptions(context, ["run", "layout", "before", "decoded", "mean", "tree", "coreference", "plain"], html`
+        ${runBox(context, context.run)}
         ${directionBox(context, options.direction)}
         ${choice("Drawn as", "layout", LAYOUTS, layout)}
         ${connector.isServer ? html`<label>Sentences before <input name="before" value=${options.before} inputmode="numeric" size="3"></label>
           ${choice("Decoded tree", "decoded", [["", "none"], ...SOURCES.map((source) => [source, source])], options.decoded)}
           ${tick("mean of the heads", "mean", options.mean)}` : null}
-        ${tick("tree", "tree", options.tree)}${tick("coreference", "coreference", options.coreference)}${tick("no special tokens", "plain", hidesSpecial)}
+        ${tick("tree", "tree", options.tree)}${tick("coreference", "coreference", options.coreference)}${tick("no special tokens", "plain", hidesSpecial)}`)}
         ${["hit", "pattern", "corpus"].filter((key) => given[key]).map((key) => html`<input type="hidden" name=${key} value=${given[key]}>`)}
         <button>Show</button></form>
       ${faultBox(view.error)}

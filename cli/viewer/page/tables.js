@@ -67,7 +67,7 @@ export function tablesView(context) {
   const missing = all.filter((analysis) => !isAnswered(analysis));
   const thumbnail = ({ name, plot }) => {
     const picture = plot ? context.connector.picture(name, context.run ? { run: context.run } : {}) : null;
-    return picture && image(picture, "");
+    return picture && image(picture, "", "lazy"); // once it comes into view
   };
   const list = (some) => html`<ul class="titles">${some.toSorted((one, other) => other.plot - one.plot).map((analysis) => html`
     <li><a href=${context.link(`/tables/${analysis.name}`, { run: analysis.run ? context.run : null })}>${thumbnail(analysis)}${analysis.title}</a> <code>${analysis.name}</code></li>`)}</ul>`;
@@ -80,8 +80,8 @@ export function tablesView(context) {
   };
 }
 
-// A picture on a light or a dark screen, which is loaded when it comes into view.
-const image = ({ light, dark }, alt) => html`<picture><source media="(prefers-color-scheme: dark)" srcset=${dark}><img loading="lazy" src=${light} alt=${alt} @error=${(event) => { event.target.parentElement.hidden = true; }}></picture>`;
+// A picture on a light or a dark screen.
+const image = ({ light, dark }, alt, loading) => html`<picture><source media="(prefers-color-scheme: dark)" srcset=${dark}><img loading=${loading} src=${light} alt=${alt} @error=${(event) => { event.target.parentElement.hidden = true; }}></picture>`;
 
 // One analysis: its picture and its rows, and its parameters in a drawer.
 export async function analysisView(context) {
@@ -117,7 +117,7 @@ export async function analysisView(context) {
       ${parameterForm(context, analysis, Object.keys(given).length > 0 || view.error)}
       ${faultBox(view.error ?? frame?.undrawn)}
       ${runLine(frame?.run)}
-      ${picture ? html`<div class="wide" tabindex="0" role="region" aria-label="Picture">${image(picture, `${analysis.title}: a picture of the table below`)}</div>` : null}
+      ${picture ? html`<div class="wide" tabindex="0" role="region" aria-label="Picture">${image(picture, `${analysis.title}: a picture of the table below`, "eager")}</div>` : null}
       ${shown}
       ${frame && !heightOf(frame) && analysis.empty ? html`<p>${capitalised(analysis.empty)}.</p>` : null}
       ${notes.length ? html`<h2>Notes</h2>${notes.map((note) => html`<p>${capitalised(note)}</p>`)}` : null}`,
