@@ -76,8 +76,7 @@ def test_a_walk_through_every_view(
             assert page.locator('[role="alert"]').count() == 0, page.url
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, page.url
-        broken = "[...document.images].filter(each => !each.complete || !each.naturalWidth).length"
-        assert page.evaluate(broken) == 0, page.url
+        assert browsers.broken_images(page) == 0, page.url
         if looks_for_faults:
             assert browsers.faults(page) == [], page.url
         seen.append(heading)

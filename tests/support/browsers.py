@@ -109,6 +109,16 @@ def filled(page: Any) -> Any:
     return page
 
 
+def broken_images(page: Any) -> int:
+    """How many pictures do not load; those of a list load as they come into view, and may not."""
+    broken: int = page.evaluate(
+        "Promise.all([...document.images].filter(image => image.loading !== 'lazy')"
+        ".map(image => image.decode().then(() => 0, () => 1)))"
+        ".then(failures => failures.reduce((sum, one) => sum + one, 0))"
+    )
+    return broken
+
+
 def faults(page: Any) -> list[tuple[str, str]]:
     """What axe finds to be a serious fault of accessibility: the rule, and where it is broken.
 
