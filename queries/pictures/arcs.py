@@ -95,7 +95,9 @@ def draw_arc_line(
         return right - place if line.runs_left else place
 
     arcs = [arc for arc in line.arcs if arc.start in middles and arc.end in middles]
-    arcs = [arc for arc in arcs if arc.kind != PLAIN or (arc.weight or 0.0) >= LEAST_ARC]
+    largest = max([1.0, *(arc.weight or 0.0 for arc in arcs)])  # norms may be larger than 1
+    least = LEAST_ARC * largest
+    arcs = [arc for arc in arcs if arc.kind != PLAIN or (arc.weight or 0.0) >= least]
     arcs.sort(key=lambda arc: (arc.kind != PLAIN, arc.weight or 0.0))
     heights = [
         min(3.4 * font, 0.8 * font + 0.16 * abs(middles[arc.end] - middles[arc.start]))
@@ -119,7 +121,8 @@ def draw_arc_line(
     parts = []
     for arc, height in zip(arcs, heights, strict=True):
         ends = mirrored(middles[arc.start]), mirrored(middles[arc.end])
-        parts.append(_draw_arc(arc, ends, top - 0.2 * font, height, font, colours, wrong))
+        base, share = top - 0.2 * font, (arc.weight or 0.0) / largest
+        parts.append(_draw_arc(arc, share, ends, base, height, font, colours, wrong))
     for middle, rise, arc in labels:
         text, colour = f"{arc.weight:.2f}", wrong if arc.kind == INSTEAD else colours.gold
         width = text_width(text, note)
@@ -164,18 +167,19 @@ def _words_shown(line: ArcLine, room: float, font: float) -> Sequence[int]:
 
 
 def _draw_arc(
-    arc: Arc, ends: tuple[float, float], base: float, height: float, font: float,
+    arc: Arc, share: float, ends: tuple[float, float], base: float, height: float, font: float,
     colours: Palette, wrong: str,
 ) -> str:  # fmt: skip
-    (start, end), weight = ends, arc.weight or 0.0
-    colour = {PLAIN: colours.faint_line, INSTEAD: wrong}.get(arc.kind, colours.gold)
-    thick = (0.05 + 0.12 * weight if arc.kind == PLAIN else 0.1 + 0.2 * weight) * font
+    """An arc between two x, as wide as its `share` of the largest weight."""
+    start, end = ends
+    colour = {PLAIN: colours.line, INSTEAD: wrong}.get(arc.kind, colours.gold)
+    thick = (0.05 + 0.12 * share if arc.kind == PLAIN else 0.1 + 0.2 * share) * font
     dashes = {MISSED: "1.5 2.5", INSTEAD: "5 2"}.get(arc.kind)
     top = base - height
     line = element(
         "path", d=f"M{start:.1f} {base:.1f}C{start:.1f} {top:.1f} {end:.1f} {top:.1f} {end:.1f}"
         f" {base:.1f}", fill="none", stroke=colour, stroke_width=f"{thick:.2f}",
-        stroke_dasharray=dashes, stroke_opacity="0.6" if arc.kind == PLAIN else None,
+        stroke_dasharray=dashes, stroke_opacity="0.3" if arc.kind == PLAIN else None,
     )  # fmt: skip
     tip = ""
     if arc.kind != PLAIN:  # an arrow to the word that is attended to

@@ -99,6 +99,9 @@ def _not_found(tested: pl.DataFrame) -> str:
 
 
 def _special_tokens(answer: SectionAnswer, answers: Answers) -> Iterator[str]:
+    shares_of = answers.get("relative-position")
+    if not isinstance(shares_of, SectionAnswer) or shares_of.runs != answer.runs:
+        return  # norms are no shares of attention
     above = answer.rows.filter(pl.col("panel") == "above").drop_nulls("attention")
     means = above.group_by("target", maintain_order=True).agg(pl.col("attention").mean())
     shares = dict(means.sort("attention", descending=True).rows())

@@ -136,6 +136,8 @@ class _Reader:
         font = (look or Look()).font_size(12.0)
         room = ((look.width if look else None) or 59.0 * font) - 0.4 * font
         examples = [*self.examples(chosen, lambda line: fits_whole(line, room, font))]
+        if not examples:
+            self.notes.append("Examples: left out. The run has no sentence of 5 to 14 words.")
         return CardFacts(
             head=self.name, title=title, sentence=sentence, run=names["run"], model=names["model"],
             corpus=names["corpus"], relations=tuple(rows), behaviours=tuple(behaviours),
@@ -239,7 +241,7 @@ class _Reader:
         for analysis in ("relative_position", "special_tokens"):
             rows = self.or_note("Where its attention goes", partial(self.of_head, analysis))
             if rows is None or not rows.height:
-                continue
+                return  # norms are no shares of attention: special_tokens has them all the same
             own[analysis] = rows.row(0, named=True)
             if self.control is not None:
                 beside = self.of_head(analysis, self.control)
@@ -298,7 +300,7 @@ class _Reader:
             return f"Head {self.name}: {row.label}", f"{'; '.join(parts)}.{said}"
         why = "Of its relations none is above the best fixed offset by more than chance"
         if not self.is_judged:
-            why = "The bank has no relations to judge it by"
+            why = "The run has no relations to judge it by"
         elif not self.can_test:
             why = "No relation is tested: that takes 5 documents or more"
         elif not is_any_above:

@@ -123,7 +123,15 @@ def test_what_the_bank_lacks_is_left_out_and_named(shown: Path) -> None:
     assert not facts.relations and facts.behaviours and facts.examples
     assert any(note.startswith("Relations: left out.") for note in facts.notes)
     assert any(note.startswith("Without a control") for note in facts.notes)
-    assert "has no relations" in facts.sentence and not rows_of(svg, "relation")
+    assert "run has no relations" in facts.sentence and not rows_of(svg, "relation")
+
+
+@pytest.mark.slow
+def test_norms_are_not_called_shares_of_attention(shown: Path) -> None:
+    with open_bank(shown) as opened:
+        facts = card(opened, head="1-2", run="plain/minilm/norms").facts
+    assert not facts.behaviours and facts.examples
+    assert any("which are not shares" in note for note in facts.notes)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +144,7 @@ def shown(once: Once) -> Path:
             encoding="utf-8",
         )
         ingest_into(folder / "plain.duckdb", folder / "plain.txt", "minilm")
+        ingest_into(folder / "plain.duckdb", folder / "plain.txt", "minilm", measure="norms")
 
     return once("card-plain", fill) / "plain.duckdb"
 
@@ -239,6 +248,14 @@ def test_weights_in_one_place_do_not_cover_each_other() -> None:
         "".join(text.itertext()): float(text.attrib["y"]) for text in texts.iter(f"{SVG}text")
     }
     assert abs(heights["0.25"] - heights["0.50"]) >= 9
+
+
+def test_norms_are_drawn_as_shares_of_the_largest() -> None:
+    line = line_of("a b c d", Arc(3, 1, 40.0, "found"), Arc(2, 0, 2.0), Arc(1, 0, 20.0))
+    svg, _ = draw_arc_line(line, 0, 0, 500, 10, 9, THEMES["light"].sentence, "#dd5b1c")
+    paths = ElementTree.fromstring(f"<svg xmlns='http://www.w3.org/2000/svg'>{svg}</svg>")
+    widths = [float(path.get("stroke-width", "0")) for path in paths.iter(f"{SVG}path")]
+    assert max(widths) == pytest.approx(3.0) and len(widths) == 3, "two arcs and an arrow"
 
 
 @pytest.mark.slow

@@ -74,6 +74,25 @@ def test_induction_must_be_above_the_control_and_have_positions_enough() -> None
     assert not texts(answer("induction", INDUCTION | {"weight_chance": [0.3, 0.3]}))
 
 
+def test_norms_are_not_called_shares() -> None:
+    rows: dict[str, Any] = {
+        "panel": ["above", "above"], "target": ["[CLS]", ". and ,"], "layer": [1, 1],
+        "head": [1, 1], "attention": [0.6, 0.1],
+    }  # fmt: skip
+    positions: dict[str, Any] = {
+        "layer": [1], "head": [1], "previous": [0.8], "next": [0.1], "self": [0.1],
+        "chance": [0.1], "previous_chance": [0.09], "next_chance": [0.09],
+    }  # fmt: skip
+    shares = answer("relative-position", positions)
+    special, previous = texts(answer("figure-2", rows), shares)
+    assert special == (
+        "On average heads give 60 % of their attention to [CLS] and 10 % to periods and commas;"
+        " 1 of 1 give more than half to [CLS]."
+    )
+    assert "1 to the previous token (head 1-1, 80 %; uniform attention 9 %)" in previous
+    assert not texts(answer("figure-2", rows), Missing(SECTIONS["relative-position"], "", ""))
+
+
 def test_few_mentions_give_no_sentence_on_coreference() -> None:
     rows: dict[str, Any] = {
         "kind": ["all"], "n": [300], "layer": [3], "head": [5], "accuracy": [0.6], "low": [0.5],
