@@ -181,7 +181,7 @@ def test_a_request_is_completed_and_answered_as_it_is_typed(
     assert page.evaluate("document.activeElement.name") == "pattern"
     with open_bank(explored) as bank:
         assert f"{bank.find(typed, context=False).height} hit" in page.locator("main").inner_text()
-    page.get_by_role("link", name="from S to V").click()
+    page.get_by_role("link", name="In the atlas").click()
     page.wait_for_url("**by=request**")
     browsers.filled(page)
     assert page.locator("#atlas .grid caption").inner_text().startswith("Accuracy on pattern")

@@ -65,12 +65,13 @@ export function tablesView(context) {
   const all = Object.values(analyses);
   const isAnswered = ({ name }) => !Object.hasOwn(unanswered, name);
   const missing = all.filter((analysis) => !isAnswered(analysis));
-  const thumbnail = ({ name, plot }) => {
-    const picture = plot ? context.connector.picture(name, context.run ? { run: context.run } : {}) : null;
+  const given = ({ run }) => (run && context.run ? { run: context.run } : {});
+  const thumbnail = (analysis) => {
+    const picture = analysis.plot ? context.connector.picture(analysis.name, given(analysis)) : null;
     return picture && image(picture, "", "lazy"); // once it comes into view
   };
   const list = (some) => html`<ul class="titles">${some.toSorted((one, other) => other.plot - one.plot).map((analysis) => html`
-    <li><a href=${context.link(`/tables/${analysis.name}`, { run: analysis.run ? context.run : null })}>${thumbnail(analysis)}${analysis.title}</a> <code>${analysis.name}</code></li>`)}</ul>`;
+    <li><a href=${context.link(`/tables/${analysis.name}`, given(analysis))}>${thumbnail(analysis)}${analysis.title}</a> <code>${analysis.name}</code></li>`)}</ul>`;
   const sections = Map.groupBy(all.filter(isAnswered), (analysis) => analysis.section);
   return {
     title: "Tables and figures",
