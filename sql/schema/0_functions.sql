@@ -83,6 +83,11 @@ create or replace macro in_direction(direction, side, attended, attending) as ca
 end;
 comment on macro in_direction is 'The one of two values that belongs to a direction: attended, of the word that the dependent attends to most, or attending, of the word that attends to it most. Of later_to_earlier it depends on the side of the head.';
 
+create or replace macro finds_head(direction, side, attended, attending, head_place) as case
+    when in_direction(direction, side, attended, attending) = head_place then 1 else 0
+end;
+comment on macro finds_head is '1 if the word that a head finds in a direction (in_direction) is at head_place, else 0.';
+
 create or replace macro is_selection_part(choose, split, cluster) as case
     when choose = 'train' then coalesce(split, '') = 'train'
     else cluster % 2 = 1
@@ -141,8 +146,7 @@ end;
 comment on macro place_name is 'An id of a document, sentence, word or mention as people read it: 12, or 2:12 for the twelfth of the second corpus.';
 
 create or replace macro argmax_position(positions, weights) as case
-    when list_max(weights) > 0
-        then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
+    when list_max(weights) > 0 then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
 end;
 comment on macro argmax_position is 'The position that has the largest weight, the first of equals; null if all weights are 0. The two lists are parallel.';
 
@@ -203,9 +207,7 @@ create or replace macro sign_flips(differences) as case
             list_transform(
                 range(
                     0,
-                    1 - cast(
-                        list_sum(list_transform(differences, lambda difference: least(difference, 0))) as bigint
-                    )
+                    1 - cast(list_sum(list_transform(differences, lambda difference: least(difference, 0))) as bigint)
                 ),
                 lambda k: case when k = 0 then cast(1 as double) else cast(0 as double) end
             )
@@ -292,17 +294,14 @@ end;
 comment on macro clustered_variance is 'An aggregate over rows that are one cluster (document) each: the variance of the mean sum(total) / sum(n), as the clusters with an n above 0 differ. Null for a single one.';
 
 create or replace macro clustered_margin(total, n) as case
-    when clusters_with(n) > 1
-        then student_quantile(clusters_of_one_size(n) - 1) * sqrt(clustered_variance(total, n))
+    when clusters_with(n) > 1 then student_quantile(clusters_of_one_size(n) - 1) * sqrt(clustered_variance(total, n))
 end;
 comment on macro clustered_margin is 'An aggregate over rows that are one cluster (document) each: half the width of the 95 % interval of the mean sum(total) / sum(n), from the variance among the clusters with an n above 0. Null for a single one.';
 
 -- Bonett and Price 2012: a pair is added to either side, so that a difference of 0 has an interval, too.
 create or replace macro paired_end(only_a, only_b, n, z) as ratio(only_a - only_b, n + 2)
 + z * sqrt(
-    greatest(
-        cast(0 as double), ratio(only_a + only_b + 2, n + 2) - power(ratio(only_a - only_b, n + 2), 2)
-    )
+    greatest(cast(0 as double), ratio(only_a + only_b + 2, n + 2) - power(ratio(only_a - only_b, n + 2), 2))
     / (n + 2)
 );
 comment on macro paired_end is 'An end of the 95 % interval of the difference (only_a - only_b) / n of two shares of the same n cases, which may lie outside of [-1, 1]: the lower for z = -1.96, the upper for 1.96. only_a and only_b are the cases that one of the two has alone.';
@@ -312,8 +311,7 @@ create or replace macro paired_low(only_a, only_b, n, effective) as case
         then greatest(
             cast(-1 as double),
             paired_end(
-                ratio(only_a, n) * effective, ratio(only_b, n) * effective, effective,
-                cast(-1.9599639845401 as double)
+                ratio(only_a, n) * effective, ratio(only_b, n) * effective, effective, cast(-1.9599639845401 as double)
             )
         )
 end;
@@ -324,8 +322,7 @@ create or replace macro paired_high(only_a, only_b, n, effective) as case
         then least(
             cast(1 as double),
             paired_end(
-                ratio(only_a, n) * effective, ratio(only_b, n) * effective, effective,
-                cast(1.9599639845401 as double)
+                ratio(only_a, n) * effective, ratio(only_b, n) * effective, effective, cast(1.9599639845401 as double)
             )
         )
 end;

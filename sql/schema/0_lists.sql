@@ -68,8 +68,7 @@ comment on macro largest_on is 'The largest weight at some places of the list, w
 
 create or replace macro first_largest_on(weights, list_indexes) as
 list_extract(
-    list_indexes,
-    list_position(list_select(weights, list_indexes), list_max(list_select(weights, list_indexes)))
+    list_indexes, list_position(list_select(weights, list_indexes), list_max(list_select(weights, list_indexes)))
 );
 comment on macro first_largest_on is 'The place, of those given, that has the largest weight; the first of equals. Places count from 1.';
 

@@ -45,10 +45,7 @@ comment on column head.head is '1-based head.';
 comment on column head.name is 'layer-head, as the paper writes it: 8-10.';
 
 create or replace view top_run as
-select
-    run.id as run,
-    max(top_k(run.keep)) as largest,
-    max(sequence.positions) <= max(top_k(run.keep)) as is_whole
+select run.id as run, max(top_k(run.keep)) as largest, max(sequence.positions) <= max(top_k(run.keep)) as is_whole
 from run
 inner join sequence on sequence.run = run.id
 where top_k(run.keep) is not null

@@ -33,27 +33,21 @@ select distinct sequence.run, 'gradients' as capability
 from gradient
 inner join sequence on sequence.id = gradient.sequence
 union all
-select distinct run, 'losses' as capability
-from ablation
+select distinct run, 'losses' as capability from ablation
 union all
-select distinct run, 'surprisals' as capability
-from surprisal
+select distinct run, 'surprisals' as capability from surprisal
 union all
 select distinct run, 'ablations' as capability
 from ablation_set
 where finished is not null
 union all
-select distinct run, 'pairs' as capability
-from minimal_pair
+select distinct run, 'pairs' as capability from minimal_pair
 union all
-select distinct run, 'ensembles' as capability
-from tree_ensemble
+select distinct run, 'ensembles' as capability from tree_ensemble
 union all
-select distinct run, 'decoded_trees' as capability
-from attention_tree
+select distinct run, 'decoded_trees' as capability from attention_tree
 union all
-select distinct run, 'spans' as capability
-from attention_span
+select distinct run, 'spans' as capability from attention_span
 union all
 select run.id as run, 'series' as capability
 from run

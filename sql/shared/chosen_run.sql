@@ -71,9 +71,7 @@ where ($requested <> '' or $requested is null) and require(
         case
             when choice.usual = 1 or (choice.usable = 1 and $requested is not null)
                 then '. Type: the name of one that can (--run, run=)'
-            else concat(
-                '. Type: attnbank ', how_to_make($needs, $usual, choice.has_runs, choice.lacks_weights = 1)
-            )
+            else concat('. Type: attnbank ', how_to_make($needs, $usual, choice.has_runs, choice.lacks_weights = 1))
         end
     )
 )

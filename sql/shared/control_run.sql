@@ -28,21 +28,8 @@ described_run as (
     inner join model on model.id = run.model
 ),
 
-control_candidate as (
-    select
-        own_run.id as run,
-        control.id as control,
-        control.random_seed as seed,
-        rank() over (
-            partition by own_run.id
-            order by
-                case when control.model_name = own_run.model_name then 0 else 1 end,
-                case when control.tokenizer_sha256 is not distinct from own_run.tokenizer_sha256 then 0 else 1 end,
-                case when control.part = own_run.part then 0 else 1 end,
-                case when control.max_tokens = own_run.max_tokens then 0 else 1 end,
-                case when coalesce(control.multiword, 'parts') = coalesce(own_run.multiword, 'parts') then 0 else 1 end,
-                case when coalesce(control.edges, 'cut') = coalesce(own_run.edges, 'cut') then 0 else 1 end
-        ) as likeness
+likest_control as (
+    select own_run.id as run, control.id as control, control.random_seed as seed
     from described_run as own_run
     inner join described_run as control
         on control.corpus = own_run.corpus
@@ -57,21 +44,18 @@ control_candidate as (
         and control.bos is not distinct from own_run.bos
     where control.random_seed is not null
         and control.finished is not null
-),
-
-ranked_control as (
-    select
-        control_candidate.*,
-        row_number() over (
-            partition by run, seed
-            order by
-                case when control = run then 0 else 1 end,
-                control desc
-        ) as place
-    from control_candidate
-    where likeness = 1
+    qualify rank() over (
+        partition by own_run.id
+        order by
+            case when control.model_name = own_run.model_name then 0 else 1 end,
+            case when control.tokenizer_sha256 is not distinct from own_run.tokenizer_sha256 then 0 else 1 end,
+            case when control.part = own_run.part then 0 else 1 end,
+            case when control.max_tokens = own_run.max_tokens then 0 else 1 end,
+            case when coalesce(control.multiword, 'parts') = coalesce(own_run.multiword, 'parts') then 0 else 1 end,
+            case when coalesce(control.edges, 'cut') = coalesce(own_run.edges, 'cut') then 0 else 1 end
+    ) = 1
 )
 
 select run, control, seed
-from ranked_control
-where place = 1
+from likest_control
+qualify row_number() over (partition by run, seed order by case when control = run then 0 else 1 end, control desc) = 1

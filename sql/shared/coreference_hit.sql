@@ -18,9 +18,7 @@
 with
 
 rule_prediction as (
-    select
-        sequence, mention, kind, baseline,
-        case when is_right then 1 else 0 end as by_rule
+    select sequence, mention, kind, baseline, case when is_right then 1 else 0 end as by_rule
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
 ),
 

@@ -19,18 +19,7 @@ anchor as (
 ),
 
 like_anchor as (
-    select
-        run.id, run.name, run.corpus,
-        row_number() over (
-            partition by run.corpus
-            order by
-                case when run.id = anchor.id then 0 else 1 end,
-                case when map_extract_value(run.options, 'limit') is null then 0 else 1 end,
-                case when coalesce(run.multiword, 'parts') = coalesce(anchor.multiword, 'parts') then 0 else 1 end,
-                case when coalesce(run.edges, 'cut') = coalesce(anchor.edges, 'cut') then 0 else 1 end,
-                case when preferred_run.run is null then 1 else 0 end,
-                run.id desc
-        ) as place
+    select run.id
     from run
     inner join anchor
         on anchor.context = run.context
@@ -45,6 +34,16 @@ like_anchor as (
     where run.unit = 'word'
         and run.finished is not null
         and run.model = anchor.model
+    qualify row_number() over (
+        partition by run.corpus
+        order by
+            case when run.id = anchor.id then 0 else 1 end,
+            case when map_extract_value(run.options, 'limit') is null then 0 else 1 end,
+            case when coalesce(run.multiword, 'parts') = coalesce(anchor.multiword, 'parts') then 0 else 1 end,
+            case when coalesce(run.edges, 'cut') = coalesce(anchor.edges, 'cut') then 0 else 1 end,
+            case when preferred_run.run is null then 1 else 0 end,
+            run.id desc
+    ) = 1
 )
 
 select run.id, run.name, corpus.name as corpus, corpus.language, control.seed
@@ -55,5 +54,4 @@ left join control_run() as control
     and control.control <> like_anchor.id
 inner join run on run.id = case when $is_control then control.control else like_anchor.id end
 inner join corpus on corpus.id = run.corpus
-where like_anchor.place = 1
-    and ($corpora is null or list_contains($corpora, corpus.name))
+where $corpora is null or list_contains($corpora, corpus.name)

@@ -82,9 +82,7 @@ largest_statistic as materialized (
 ),
 
 observed_statistic as (
-    select
-        number,
-        case when $is_two_sided then abs(list_sum(differences)) else list_sum(differences) end as statistic
+    select number, case when $is_two_sided then abs(list_sum(differences)) else list_sum(differences) end as statistic
     from scaled_differences
 )
 

@@ -19,19 +19,6 @@
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 with
 
-sentence_class as (
-    select
-        id as sentence,
-        case
-            when words <= 10 then '1-10 words'
-            when words <= 20 then '11-20 words'
-            when words <= 30 then '21-30 words'
-            when words <= 40 then '31-40 words'
-            else 'over 40 words'
-        end as class
-    from sentence
-),
-
 tree_pair as (
     select
         gold_pair.*,
@@ -54,12 +41,16 @@ select
     tree_pair.run, tree_pair.sequence, tree_pair.sentence, tree_pair.dependent, tree_pair.position,
     tree_pair.head_position, tree_pair.relation, tree_pair.is_findable, tree_pair.cluster,
     case
+        when $classification is null then 'all'
         when $classification = 'relation' then tree_pair.relation
-        when $classification = 'length' then sentence_class.class
-        else 'all'
+        when sentence.words <= 10 then '1-10 words'
+        when sentence.words <= 20 then '11-20 words'
+        when sentence.words <= 30 then '21-30 words'
+        when sentence.words <= 40 then '31-40 words'
+        else 'over 40 words'
     end as class
 from tree_pair
-inner join sentence_class using (sentence)
+inner join sentence on sentence.id = tree_pair.sentence
 inner join word as head_word on head_word.id = tree_pair.head
 where ($is_whole or tree_pair.is_findable)
     and (

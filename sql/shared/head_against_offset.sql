@@ -25,9 +25,7 @@ compared_head as (
 
 gold as (
     select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
-    from gold_pair(
-        runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
-    ) as dependency
+    from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
     where $choose is null
         or not is_selection_part($choose, split, cluster)
 ),
@@ -38,17 +36,12 @@ comparison as (
         case
             when is_offset_hit(
                 compared_head."offset", judged_side(compared_head.direction, gold.side), gold.position,
-                gold.head_position, gold.is_root, $clamped,
-                extent.first_position, extent.last_position
-            ) then 1
-            else 0
+                gold.head_position, gold.is_root, $clamped, extent.first_position, extent.last_position
+            ) then 1 else 0
         end as by_offset,
-        case
-            when in_direction(compared_head.direction, gold.side, peak.most_attended, peak.most_attending)
-                = gold.head_position
-                then 1
-            else 0
-        end as by_head
+        finds_head(
+            compared_head.direction, gold.side, peak.most_attended, peak.most_attending, gold.head_position
+        ) as by_head
     from compared_head
     inner join gold
         on gold.counted_relation = compared_head.relation

@@ -12,6 +12,7 @@
 -- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what uniform
 --   attention gives
 -- column n bigint: dependents, positions, or inputs that it is over
+
 -- A part whose measure is not $measure is given no runs, so that it reads nothing.
 select
     hit.run, hit.layer, hit.head, hit.direction,
@@ -60,10 +61,8 @@ union all
 select
     run, layer, head, null as direction,
     sum(entropy) / sum(inputs) as value,
-    sum(entropy) / sum(inputs)
-    - clustered_margin(entropy, inputs) as low,
-    sum(entropy) / sum(inputs)
-    + clustered_margin(entropy, inputs) as high,
+    sum(entropy) / sum(inputs) - clustered_margin(entropy, inputs) as low,
+    sum(entropy) / sum(inputs) + clustered_margin(entropy, inputs) as high,
     sum(uniform) / sum(inputs) as baseline,
     cast(sum(inputs) as bigint) as n
 from (

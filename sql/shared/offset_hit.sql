@@ -10,9 +10,7 @@ with
 
 gold as (
     select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
-    from gold_pair(
-        runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
-    ) as dependency
+    from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
 ),
 
 -- Each on the side of a dependent, and from the later of two words to the earlier.

@@ -16,9 +16,7 @@ with
 
 gold as (
     select dependency.*, $choose is not null and is_selection_part($choose, split, cluster) as is_chosen_on
-    from gold_pair(
-        runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
-    ) as dependency
+    from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
 ),
 
 -- Every dependent, scored or not.

@@ -40,9 +40,7 @@ pattern_target as (
     where $pattern = 'previous_token'
         and place > 0
     union all
-    select
-        token.sequence, token.place,
-        earlier.place + case when $pattern = 'induction' then 2 else 1 end as list_index
+    select token.sequence, token.place, earlier.place + case when $pattern = 'induction' then 2 else 1 end as list_index
     from placed_token as token
     inner join placed_token as earlier
         on earlier.sequence = token.sequence

@@ -53,9 +53,7 @@ select
     position.text as form,
     words_at_position.relation, words_at_position.upos
 from prediction
+left join words_at_position using (sequence, predicted_position)
 left join position
     on position.sequence = prediction.sequence
     and position.position = prediction.predicted_position
-left join words_at_position
-    on words_at_position.sequence = prediction.sequence
-    and words_at_position.predicted_position = prediction.predicted_position

@@ -10,24 +10,19 @@
 -- column chance double: the same of uniform attention
 with
 
-input as materialized (
+input_position as materialized (
     select
         sequence.id as sequence,
         input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         cast(sequence.positions as bigint) as positions,
         causality.is_causal,
-        range(
+        unnest(range(
             coalesce($to_position, 0),
             least(coalesce($to_position + 1, sequence.positions), cast(sequence.positions as bigint))
-        ) as places
+        )) as position
     from sequence
     inner join run_causality() as causality using (run)
     inner join corpus_document(runs := $runs) as clustered_document using (run, document)
-),
-
-input_position as materialized (
-    select sequence, cluster, unnest(places) as position, positions, is_causal
-    from input
 ),
 
 visible_position as materialized (

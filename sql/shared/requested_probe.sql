@@ -16,8 +16,7 @@ from probe_list
 where require(
     ids is not null,
     case
-        when $probe is null
-            then 'The bank has no probe. Type: attnbank probe attention --train-run RUN --test-run RUN'
+        when $probe is null then 'The bank has no probe. Type: attnbank probe attention --train-run RUN --test-run RUN'
         else concat(
             'There is no probe ', cast($probe as varchar), '; the probes of the bank: ', all_probes,
             '. Type: attnbank query probe_accuracy'

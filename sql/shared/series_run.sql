@@ -14,35 +14,28 @@ anchor as (
     from run
     inner join model on model.id = run.model
     where run.id = $anchor
-),
-
-like_anchor as (
-    select
-        run.id, run.name, model.step, model.tokens_seen,
-        row_number() over (
-            partition by model.step order by case when run.id = anchor.id then 0 else 1 end, run.id desc
-        ) as place
-    from run
-    inner join model on model.id = run.model
-    inner join anchor
-        on anchor.corpus = run.corpus
-        and anchor.series = model.series
-        and anchor.context = run.context
-        and anchor.unit = run.unit
-        and anchor.subword = run.subword
-        and anchor.max_tokens = run.max_tokens
-        and anchor.keep is not distinct from run.keep
-        and anchor.multiword is not distinct from run.multiword
-        and anchor.edges is not distinct from run.edges
-        and anchor.measure is not distinct from run.measure
-        and anchor.first_word is not distinct from run.first_word
-        and anchor.bos is not distinct from run.bos
-    where run.finished is not null
-        and model.step is not null
-        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(anchor.options, 'limit')
-        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(anchor.options, 'seed')
 )
 
-select id, name, step, tokens_seen
-from like_anchor
-where place = 1
+select run.id, run.name, model.step, model.tokens_seen
+from run
+inner join model on model.id = run.model
+inner join anchor
+    on anchor.corpus = run.corpus
+    and anchor.series = model.series
+    and anchor.context = run.context
+    and anchor.unit = run.unit
+    and anchor.subword = run.subword
+    and anchor.max_tokens = run.max_tokens
+    and anchor.keep is not distinct from run.keep
+    and anchor.multiword is not distinct from run.multiword
+    and anchor.edges is not distinct from run.edges
+    and anchor.measure is not distinct from run.measure
+    and anchor.first_word is not distinct from run.first_word
+    and anchor.bos is not distinct from run.bos
+where run.finished is not null
+    and model.step is not null
+    and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(anchor.options, 'limit')
+    and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(anchor.options, 'seed')
+qualify row_number() over (
+    partition by model.step order by case when run.id = anchor.id then 0 else 1 end, run.id desc
+) = 1

@@ -26,10 +26,7 @@ relation_at_offset as (
 ),
 
 relation_baseline as (
-    select
-        relation, side,
-        ratio(max(case when distance is null then 0 else n end), sum(n)) as accuracy,
-        sum(n) as n
+    select relation, side, ratio(max(case when distance is null then 0 else n end), sum(n)) as accuracy, sum(n) as n
     from relation_at_offset
     group by all
 ),
@@ -61,9 +58,7 @@ relation_hit as (
     group by all
 )
 
-select
-    relation_hit.layer, relation_hit.head,
-    joined(list_sort(list(distinct numbered_relation.relation))) as relations
+select relation_hit.layer, relation_hit.head, joined(list_sort(list(distinct numbered_relation.relation))) as relations
 from relation_hit
 inner join (select distinct number, relation, side from gold_maximum) as numbered_relation using (number)
 inner join relation_baseline using (relation, side)

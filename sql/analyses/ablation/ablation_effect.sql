@@ -78,11 +78,7 @@ per_cluster as materialized (
         sum(worse) as worse,
         sum(n) as n
     from (
-        select
-            outcome_sum.*,
-            unnest(
-                case when own_class = 'all' then ['all'] else ['all', own_class] end
-            ) as class
+        select outcome_sum.*, unnest(case when own_class = 'all' then ['all'] else ['all', own_class] end) as class
         from outcome_sum
     ) as classed_sum
     group by all
@@ -101,12 +97,6 @@ effect as materialized (
         clustered_pairs(better, worse, n) as effective
     from per_cluster
     group by all
-),
-
-selected_set as materialized (
-    select finished_set.*
-    from finished_set
-    where control_of is null
 ),
 
 control_summary as (
@@ -161,10 +151,11 @@ select
         when control_summary.controls >= 19 then ratio(1 + control_summary.as_bad, 1 + control_summary.controls)
     end as p,
     (select name from chosen_run) as run
-from selected_set
+from finished_set as selected_set
 inner join effect using (ablation, number)
 left join control_summary using (outcome, class, ablation, number)
 left join set_heads using (ablation, number)
+where selected_set.control_of is null
 order by
     selected_set.ablation,
     case when effect.outcome = 'surprisal' then 0 else 1 end,

@@ -92,22 +92,15 @@ head_behaviour as (
     select
         embedded_head.*,
         case
-            when role.relation is not null
-                then {'behaviour': role.relation, 'strength': role.accuracy}
+            when role.relation is not null then {'behaviour': role.relation, 'strength': role.accuracy}
             when special.punctuation > $target_threshold
                 then {'behaviour': 'punctuation', 'strength': special.punctuation}
-            when special.sep > $target_threshold
-                then {'behaviour': 'sep', 'strength': special.sep}
-            when special.cls > $target_threshold
-                then {'behaviour': 'cls', 'strength': special.cls}
-            when special.first > $target_threshold
-                then {'behaviour': 'first', 'strength': special.first}
-            when breadth.entropy > $broad_threshold
-                then {'behaviour': 'broad', 'strength': breadth.entropy}
-            when relative.previous > $position_threshold
-                then {'behaviour': 'previous', 'strength': relative.previous}
-            when relative.next > $position_threshold
-                then {'behaviour': 'next', 'strength': relative.next}
+            when special.sep > $target_threshold then {'behaviour': 'sep', 'strength': special.sep}
+            when special.cls > $target_threshold then {'behaviour': 'cls', 'strength': special.cls}
+            when special.first > $target_threshold then {'behaviour': 'first', 'strength': special.first}
+            when breadth.entropy > $broad_threshold then {'behaviour': 'broad', 'strength': breadth.entropy}
+            when relative.previous > $position_threshold then {'behaviour': 'previous', 'strength': relative.previous}
+            when relative.next > $position_threshold then {'behaviour': 'next', 'strength': relative.next}
             else {'behaviour': 'other', 'strength': cast(null as double)}
         end as label
     from embedded_head

@@ -20,21 +20,13 @@
 -- column run
 with
 
-pair as (
-    select layer_a, layer_b, js_divergence / n_tokens as distance
-    from head_distance(smoothing := $smoothing, run := $run) as distance
-),
-
+-- In the rows of its layers, and in that of all.
 pair_of_layer as (
-    select layer_a as layer, layer_a = layer_b as is_within, distance
-    from pair
-    union all
-    select layer_b as layer, false as is_within, distance
-    from pair
-    where layer_a <> layer_b
-    union all
-    select cast(null as smallint) as layer, layer_a = layer_b as is_within, distance
-    from pair
+    select
+        layer_a = layer_b as is_within,
+        js_divergence / n_tokens as distance,
+        unnest(case when layer_a = layer_b then [layer_a, null] else [layer_a, layer_b, null] end) as layer
+    from head_distance(smoothing := $smoothing, run := $run) as distance
 ),
 
 per_layer as (
@@ -42,8 +34,8 @@ per_layer as (
         layer,
         avg(case when is_within then distance end) as within_layer,
         avg(case when not is_within then distance end) as between_layers,
-        cast(sum(case when is_within then 1 else 0 end) as bigint) as pairs_within,
-        cast(sum(case when is_within then 0 else 1 end) as bigint) as pairs_between
+        count(*) filter (where is_within) as pairs_within,
+        count(*) filter (where not is_within) as pairs_between
     from pair_of_layer
     group by all
 )

@@ -30,24 +30,18 @@ hit as materialized (
         or kind = $kind
 ),
 
-per_head as (
+best as (
     select
         kind, layer, head,
         cast(sum(n) as bigint) as n,
-        cast(sum(correct) as bigint) as correct,
         ratio(sum(correct), sum(n)) as accuracy,
         clustered_n(correct, n) as effective,
         cast(sum(only_head) as bigint) as only_head,
         cast(sum(only_rule) as bigint) as only_rule,
         clustered_pairs(only_head, only_rule, n) as effective_pairs
     from hit
-    group by all
-),
-
-best as (
-    select per_head.*
-    from per_head
-    qualify row_number() over (partition by kind order by correct desc, layer, head) = 1
+    group by kind, layer, head
+    qualify row_number() over (partition by kind order by sum(correct) desc, layer, head) = 1
 ),
 
 half_hit as (

@@ -44,28 +44,21 @@ hit as materialized (
         or kind = $kind
 ),
 
-per_head as (
+ranked_head as (
     select
         kind, is_chosen_on, layer, head, rule,
         cast(sum(n) as bigint) as n,
         count(*) as clusters,
-        sum(correct) as correct,
+        ratio(sum(correct), sum(n)) as accuracy,
         clustered_n(correct, n) as effective,
         ratio(sum(rule_correct), sum(n)) as rule_accuracy,
         sum(only_head) as only_head,
         sum(only_rule) as only_rule,
         clustered_pairs(only_head, only_rule, n) as effective_pairs,
-        list_sort(list(only_head - only_rule)) as differences
+        list_sort(list(only_head - only_rule)) as differences,
+        row_number() over (partition by kind, is_chosen_on order by sum(correct) desc, layer, head) as place
     from hit
-    group by all
-),
-
-ranked_head as (
-    select
-        per_head.*,
-        ratio(correct, n) as accuracy,
-        row_number() over (partition by kind, is_chosen_on order by correct desc, layer, head) as place
-    from per_head
+    group by kind, is_chosen_on, layer, head, rule
 )
 
 select

@@ -24,11 +24,7 @@ per_kind as (
     group by grouping sets ((layer, head, kind), (layer, head))
 )
 
-select
-    layer, head, kind,
-    cast(correct as double) / cast(n as double) as accuracy,
-    correct, n,
-    (select name from chosen_run) as run
+select layer, head, kind, ratio(correct, n) as accuracy, correct, n, (select name from chosen_run) as run
 from per_kind
 where $kind is null or kind = $kind
 order by layer, head, kind_place(kind)

@@ -21,11 +21,7 @@ per_kind as (
     group by grouping sets ((baseline, kind), (baseline))
 )
 
-select
-    baseline, kind,
-    cast(correct as double) / cast(n as double) as accuracy,
-    correct, n,
-    (select name from chosen_run) as run
+select baseline, kind, ratio(correct, n) as accuracy, correct, n, (select name from chosen_run) as run
 from per_kind
 where $kind is null or kind = $kind
 order by baseline_place(baseline), kind_place(kind)

@@ -19,9 +19,7 @@
 with
 
 sieved_pair as (
-    select
-        pair.*,
-        case when same_text then 1 when same_head then 2 when agrees then 3 else 4 end as sieve
+    select pair.*, case when same_text then 1 when same_head then 2 when agrees then 3 else 4 end as sieve
     from coreference_candidate(singletons := $singletons, run := $run) as pair
 ),
 

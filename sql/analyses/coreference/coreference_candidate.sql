@@ -83,8 +83,7 @@ described_mention as (
         end as number,
         coalesce(feature(placed_mention.feats, 'Gender'), pronoun.gender) as gender,
         case
-            when placed_mention.kind = 'pronoun'
-                then coalesce(feature(placed_mention.feats, 'Person'), pronoun.person)
+            when placed_mention.kind = 'pronoun' then coalesce(feature(placed_mention.feats, 'Person'), pronoun.person)
             else '3'
         end as person,
         mentions_of_entity.mentions > 1 as is_in_chain

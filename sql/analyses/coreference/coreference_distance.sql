@@ -25,15 +25,10 @@
 -- column low, high, nearest, head_match, rule_based, run
 with
 
-lower_bound as (
-    select distinct shortest
-    from (select unnest($bounds) as shortest) as bound
-),
-
 -- Null for the end of the last range.
 distance_range as (
     select shortest, lead(shortest) over (order by shortest) - 1 as longest
-    from lower_bound
+    from (select distinct shortest from (select unnest($bounds) as shortest) as bound) as lower_bound
 ),
 
 mention_in_range as (
@@ -89,8 +84,7 @@ rule as (
         share_of(case when prediction.baseline = 'rule_based' then prediction.is_right end) as rule_based
     from mention_in_range
     inner join coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
-        on prediction.sequence = mention_in_range.sequence
-        and prediction.mention = mention_in_range.mention
+        using (sequence, mention)
     group by all
 )
 

@@ -28,12 +28,8 @@ mentions_of_sequence as (
     select
         sequence,
         list({
-            'document': document,
-            'mention': mention,
-            'kind': kind,
-            'position': position,
-            'antecedent_positions': antecedent_positions,
-            'candidate_positions': candidate_positions
+            'document': document, 'mention': mention, 'kind': kind, 'position': position,
+            'antecedent_positions': antecedent_positions, 'candidate_positions': candidate_positions
         }) as mentions
     from coreference_mention(singletons := $singletons, run := $run) as mention
     group by all

@@ -46,38 +46,27 @@ word_class as (
         cast(sequence.positions as double) as length,
         unnest([
             {'classification': 'upos', 'class': word.upos},
-            {
-                'classification': 'relation',
-                'class': case when $subtypes then word.deprel else without_subtype(word.deprel) end
-            },
-            {
-                'classification': 'class',
-                'class': case when position.kind in ('cls', 'sep', 'first') then position.kind end
-            },
-            {
-                'classification': 'class',
-                'class': case
-                    when word.upos in ('NOUN', 'PROPN') or (word.upos is null and word.xpos like 'NN%') then 'noun'
-                    when word.upos = 'VERB' or (word.upos is null and word.xpos like 'VB%') then 'verb'
-                    when word.upos = 'PRON' or (word.upos is null and word.xpos like 'PRP%') then 'pronoun'
-                end
-            },
-            {
-                'classification': 'class',
-                'class': case
-                    when word.deprel like 'nsubj%' or word.deprel like 'csubj%' then 'subject'
-                    when without_subtype(word.deprel) in ('obj', 'dobj', 'iobj') then 'object'
-                end
-            },
-            {
-                'classification': 'class',
-                'class': case
-                    when word.deprel = 'neg'
-                        or word.feats like '%Polarity=Neg%'
-                        or lower(word.form) in ('not', 'n''t', 'n’t')
-                        then 'negation'
-                end
-            }
+            {'classification': 'relation', 'class': case
+                when $subtypes then word.deprel else without_subtype(word.deprel)
+            end},
+            {'classification': 'class', 'class': case
+                when position.kind in ('cls', 'sep', 'first') then position.kind
+            end},
+            {'classification': 'class', 'class': case
+                when word.upos in ('NOUN', 'PROPN') or (word.upos is null and word.xpos like 'NN%') then 'noun'
+                when word.upos = 'VERB' or (word.upos is null and word.xpos like 'VB%') then 'verb'
+                when word.upos = 'PRON' or (word.upos is null and word.xpos like 'PRP%') then 'pronoun'
+            end},
+            {'classification': 'class', 'class': case
+                when word.deprel like 'nsubj%' or word.deprel like 'csubj%' then 'subject'
+                when without_subtype(word.deprel) in ('obj', 'dobj', 'iobj') then 'object'
+            end},
+            {'classification': 'class', 'class': case
+                when word.deprel = 'neg'
+                    or word.feats like '%Polarity=Neg%'
+                    or lower(word.form) in ('not', 'n''t', 'n’t')
+                    then 'negation'
+            end}
         ]) as member
     from position
     inner join sequence on sequence.id = position.sequence

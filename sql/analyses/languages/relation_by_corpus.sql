@@ -80,15 +80,13 @@ select
 from best
 inner join common using (relation)
 inner join relation_size using (relation)
+left join best_offset(runs := (select list(id) from corpus_run), subtypes := $subtypes, offsets := $offsets) as baseline
+    using (run, relation, side)
 left join corpus_hit
     on corpus_hit.corpus = best.corpus
     and corpus_hit.relation = best.relation
     and corpus_hit.layer = common.layer
     and corpus_hit.head = common.head
     and corpus_hit.direction = common.direction
-left join best_offset(runs := (select list(id) from corpus_run), subtypes := $subtypes, offsets := $offsets) as baseline
-    on baseline.run = best.run
-    and baseline.relation = best.relation
-    and baseline.side = best.side
 where exists (select id from chosen_run)
 order by relation_size.n desc, best.relation, best.corpus

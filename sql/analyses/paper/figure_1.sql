@@ -43,10 +43,7 @@ strongest as (
 ),
 
 sentence_size as (
-    select
-        word.sentence,
-        count(distinct word.id) as words,
-        count(*) filter (where word.form = ',') as commas
+    select word.sentence, count(distinct word.id) as words, count(*) filter (where word.form = ',') as commas
     from word_position
     inner join sequence on sequence.id = word_position.sequence
     inner join chosen_run on chosen_run.id = sequence.run

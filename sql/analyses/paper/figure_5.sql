@@ -22,16 +22,10 @@
 with
 
 ranked_relation as (
-    select
-        best.*,
-        tested.p_corrected,
-        row_number() over (order by best.gain desc, best.relation) as place
+    select best.*, tested.p_corrected, row_number() over (order by best.gain desc, best.relation) as place
     from best_head(run := $run, min_count := $min_count) as best
     inner join best_relation(run := $run, min_count := $min_count, most := 1000000) as tested
-        on tested.relation = best.relation
-        and tested.layer = best.layer
-        and tested.head = best.head
-        and tested.direction = best.direction
+        using (relation, layer, head, direction)
     where coalesce(tested.p_corrected, cast(1 as double)) < $p_below
 ),
 
@@ -50,22 +44,17 @@ sentence_size as (
     group by all
 ),
 
-example_sentence as (
-    select relation, sentence, count(*) as dependents
-    from relation_dependent
-    group by all
-),
-
 selected_example as (
-    select example_sentence.relation, example_sentence.sentence
-    from example_sentence
+    select relation_dependent.relation, relation_dependent.sentence
+    from relation_dependent
     inner join sentence_size using (sentence)
+    group by relation_dependent.relation, relation_dependent.sentence, sentence_size.words
     qualify row_number() over (
-        partition by example_sentence.relation
+        partition by relation_dependent.relation
         order by
             case when sentence_size.words between 8 and 16 then 0 else 1 end,
-            case when sentence_size.words between 8 and 16 then example_sentence.dependents end desc nulls last,
-            sentence_size.words, example_sentence.sentence
+            case when sentence_size.words between 8 and 16 then count(*) end desc nulls last,
+            sentence_size.words, relation_dependent.sentence
     ) = 1
 )
 

@@ -27,10 +27,7 @@ select
     concat(cast(layer as varchar), '-', cast(head as varchar)) as head,
     cast(100 * accuracy as decimal(4, 1)) as accuracy,
     concat(
-        cast(cast(100 * offset_accuracy as decimal(4, 1)) as varchar),
-        ' (',
-        cast("offset" as varchar),
-        ')'
+        cast(cast(100 * offset_accuracy as decimal(4, 1)) as varchar), ' (', cast("offset" as varchar), ')'
     ) as baseline,
     n, direction,
     cast(100 * held_out_accuracy as decimal(4, 1)) as held_out,

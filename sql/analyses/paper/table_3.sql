@@ -60,9 +60,7 @@ newest_probe as (
         on newest_setting.model = named_probe.model
         and newest_setting.corpus = named_probe.corpus
         and newest_setting.test_split is not distinct from named_probe.test_split
-    qualify row_number() over (
-        partition by named_probe.name, named_probe.seed order by named_probe.id desc
-    ) = 1
+    qualify row_number() over (partition by named_probe.name, named_probe.seed order by named_probe.id desc) = 1
 )
 
 select
@@ -70,8 +68,7 @@ select
     newest_probe.embeddings,
     cast(100 * probe_score.uas as decimal(4, 1)) as uas,
     concat(
-        cast(cast(100 * probe_score.uas_low as decimal(4, 1)) as varchar),
-        ' - ',
+        cast(cast(100 * probe_score.uas_low as decimal(4, 1)) as varchar), ' - ',
         cast(cast(100 * probe_score.uas_high as decimal(4, 1)) as varchar)
     ) as interval,
     cast(100 * probe_score.uuas as decimal(4, 1)) as uuas,

@@ -64,9 +64,7 @@ per_sequence as (
 select
     layer, head,
     avg(entropy) as entropy,
-    avg(
-        case when not (select is_causal from chosen_run) then entropy_from_cls end
-    ) as entropy_from_cls,
+    avg(case when not (select is_causal from chosen_run) then entropy_from_cls end) as entropy_from_cls,
     avg(
         case
             when (select is_causal from chosen_run) then log_factorial(positions) / cast(positions as double)

@@ -20,8 +20,7 @@
 with
 
 profile_offset as (
-    select distinct "offset"
-    from (select unnest($offsets) as "offset") as entry
+    select distinct "offset" from (select unnest($offsets) as "offset") as entry
 ),
 
 input_count as (
@@ -64,9 +63,7 @@ per_offset as (
     select
         layer, head, "offset",
         sum(coalesce(weight, cast(0 as double)) / positions) as weight,
-        sum(
-            case when positions > abs("offset") then weight / (positions - abs("offset")) end
-        ) as present
+        sum(case when positions > abs("offset") then weight / (positions - abs("offset")) end) as present
     from per_length
     group by all
 )

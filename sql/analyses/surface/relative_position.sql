@@ -37,11 +37,7 @@ input as materialized (
         case
             when chosen_run.is_causal then (harmonic(sequence.positions) - 1) / sequence.positions
             else cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
-        end as previous_chance,
-        case
-            when not chosen_run.is_causal
-                then cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
-        end as next_chance
+        end as previous_chance
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
 ),
@@ -64,7 +60,7 @@ select
     avg(next / positions) as next,
     avg(chance) as chance,
     avg(previous_chance) as previous_chance,
-    avg(next_chance) as next_chance,
+    avg(case when not is_causal then previous_chance end) as next_chance,
     count(*) as sequences,
     (select name from chosen_run) as run
 from per_sequence

@@ -54,6 +54,5 @@ select
     by_weight.run
 from special_tokens(run := $run) as by_weight
 inner join special_tokens(run := (select coalesce(cast(id as varchar), '') from matching_norms_run)) as by_norm
-    on by_norm.layer = by_weight.layer
-    and by_norm.head = by_weight.head
+    using (layer, head)
 order by by_weight.layer, by_weight.head

@@ -62,10 +62,7 @@ per_relation as (
         heads := (
             select
                 list([
-                    best.relation,
-                    cast(best.layer as varchar),
-                    cast(best.head as varchar),
-                    best.direction,
+                    best.relation, cast(best.layer as varchar), cast(best.head as varchar), best.direction,
                     cast(baseline."offset" as varchar)
                 ])
             from best

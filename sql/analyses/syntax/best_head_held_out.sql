@@ -66,10 +66,8 @@ best as (
         least(selected.n_of_part, scored.n_of_part) as n_of_smaller,
         least(selected.n_of_part, scored.n_of_part) >= 10 and selected.relation <> 'all' as is_in_family
     from ranked_hit as selected
-    inner join ranked_hit as scored using (relation, layer, head, direction)
-    inner join ranked_hit as in_sample
-        on in_sample.relation = selected.relation
-        and in_sample.side = selected.side
+    inner join ranked_hit as scored using (relation, layer, head, direction, side)
+    inner join ranked_hit as in_sample using (relation, side)
     where selected.is_chosen_on
         and selected.place = 1
         and not scored.is_chosen_on
@@ -95,15 +93,11 @@ selection_dependent as (
     where is_selection_part($choose, gold.split, gold.cluster)
 ),
 
-candidate_offset as (
-    select "offset"
-    from (select unnest($offsets) as "offset") as entry
-),
-
 best_offset as (
     select selection_dependent.relation, candidate_offset."offset"
     from selection_dependent
-    inner join candidate_offset on offset_applies_to_side(candidate_offset."offset", selection_dependent.side)
+    inner join (select unnest($offsets) as "offset") as candidate_offset
+        on offset_applies_to_side(candidate_offset."offset", selection_dependent.side)
     group by selection_dependent.relation, candidate_offset."offset"
     qualify row_number() over (
         partition by selection_dependent.relation
@@ -126,10 +120,7 @@ per_cluster as materialized (
         heads := (
             select
                 list([
-                    best.relation,
-                    cast(best.layer as varchar),
-                    cast(best.head as varchar),
-                    best.direction,
+                    best.relation, cast(best.layer as varchar), cast(best.head as varchar), best.direction,
                     cast(best_offset."offset" as varchar)
                 ])
             from best

@@ -60,8 +60,7 @@ directed_dependent as (
             when is_offset_hit(
                 baseline."offset", baseline.side, gold.position, gold.head_position, gold.is_root, $clamped,
                 extent.first_position, extent.last_position
-            ) then 1
-            else 0
+            ) then 1 else 0
         end as by_offset
     from gold
     inner join (select unnest(directions()) as direction) as scored_direction
@@ -82,14 +81,10 @@ hit as (
         min(directed_dependent.scored_side) as side,
         count(*) as n,
         sum(
-            case
-                when in_direction(
-                    directed_dependent.direction, directed_dependent.side, peak.most_attended, peak.most_attending
-                )
-                    = directed_dependent.head_position
-                    then 1
-                else 0
-            end
+            finds_head(
+                directed_dependent.direction, directed_dependent.side, peak.most_attended, peak.most_attending,
+                directed_dependent.head_position
+            )
         ) as correct
     from directed_dependent
     inner join peak using (sequence, position)

@@ -59,9 +59,7 @@ with
 
 first_run as (
     select choice.id, choice.name, choice.corpus, run.context, model.name as model
-    from chosen_run(
-        requested := $run_a, unit := 'word', needs := 'trees', usual := 'sentence'
-    ) as choice
+    from chosen_run(requested := $run_a, unit := 'word', needs := 'trees', usual := 'sentence') as choice
     inner join run on run.id = choice.id
     inner join model on model.id = run.model
 ),
@@ -85,10 +83,7 @@ second_run as (
     from second_candidate
     where $run_b is not null or is_like
     qualify row_number() over (
-        order by
-            case when is_trained_or_control then 0 else 1 end,
-            case when is_whole then 0 else 1 end,
-            id desc
+        order by case when is_trained_or_control then 0 else 1 end, case when is_whole then 0 else 1 end, id desc
     ) = 1
 ),
 
@@ -211,10 +206,8 @@ best as (
 prediction as (
     select
         best.run, best.relation, run_dependent.dependent, run_dependent.head, run_dependent.cluster,
-        coalesce(
-            in_direction(best.direction, run_dependent.side, peak.most_attended, peak.most_attending)
-                = run_dependent.head_position,
-            false
+        finds_head(
+            best.direction, run_dependent.side, peak.most_attended, peak.most_attending, run_dependent.head_position
         ) as is_right
     from best
     inner join (
@@ -234,8 +227,8 @@ prediction as (
 comparison as (
     select
         relation, dependent, head, cluster,
-        max(case when run = 'a' and is_right then 1 else 0 end) as by_a,
-        max(case when run = 'b' and is_right then 1 else 0 end) as by_b
+        max(case when run = 'a' then is_right else 0 end) as by_a,
+        max(case when run = 'b' then is_right else 0 end) as by_b
     from prediction
     group by all
 ),

@@ -53,9 +53,7 @@ gold as (
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as dependency
-    where $relation is null
-        or $relation = 'all'
-        or (relation = $relation and not is_root)
+    where coalesce($relation, 'all') = 'all' or (relation = $relation and not is_root)
 ),
 
 -- The head of the most dependents that stand at one position.
@@ -81,15 +79,11 @@ comparison as (
         judged_side(scored_direction.direction, gold.side) as scored_side,
         gold.cluster,
         case
-            when is_at_offset(baseline."offset", baseline.side, gold.position, gold.head_position) then 1
-            else 0
+            when is_at_offset(baseline."offset", baseline.side, gold.position, gold.head_position) then 1 else 0
         end as by_offset,
-        case
-            when in_direction(scored_direction.direction, gold.side, peak.most_attended, peak.most_attending)
-                = gold.head_position
-                then 1
-            else 0
-        end as by_head
+        finds_head(
+            scored_direction.direction, gold.side, peak.most_attended, peak.most_attending, gold.head_position
+        ) as by_head
     from gold
     inner join (select unnest(directions()) as direction) as scored_direction
         on applies_to_side(scored_direction.direction, gold.side)
@@ -142,9 +136,8 @@ select
     cohens_h(per_head.accuracy, baseline.accuracy) as cohens_h,
     test.only_a as only_head,
     test.only_b as only_offset,
-    case
-        when baseline.n > 0 then clusters_to_detect(cast(0.05 as double), test.variance, test.clusters)
-    end as clusters_needed,
+    case when baseline.n > 0 then clusters_to_detect(cast(0.05 as double), test.variance, test.clusters) end
+        as clusters_needed,
     test.p_value, test.p_corrected,
     test.p_value as p_documents,
     test.p_corrected as p_documents_corrected,

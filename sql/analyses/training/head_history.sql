@@ -63,12 +63,10 @@ ranked_head as (
 )
 
 select
-    case
-        when checkpoint_value.direction is null then concat(checkpoint_value.layer, '-', checkpoint_value.head)
-        else concat(
-            checkpoint_value.layer, '-', checkpoint_value.head, ' ', replace(checkpoint_value.direction, '_', ' ')
-        )
-    end as name,
+    concat(
+        checkpoint_value.layer, '-', checkpoint_value.head,
+        coalesce(' ' || replace(checkpoint_value.direction, '_', ' '), '')
+    ) as name,
     checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction, checkpoint_value.step,
     checkpoint_value.tokens_seen, checkpoint_value.value, checkpoint_value.low, checkpoint_value.high,
     checkpoint_value.baseline, checkpoint_value.n,

@@ -74,21 +74,13 @@ select
     ) as same,
     selected_head.run_name as run
 from selected_head
-inner join hit as scored
-    on scored.run = selected_head.run
-    and scored.relation = selected_head.relation
-    and not scored.is_chosen_on
-    and scored.layer = selected_head.layer
-    and scored.head = selected_head.head
-    and scored.direction = selected_head.direction
-inner join ranked_relation on ranked_relation.relation = selected_head.relation
-left join last_selected_head on last_selected_head.relation = selected_head.relation
+inner join hit as scored using (run, relation, layer, head, direction, side)
+inner join ranked_relation using (relation)
+left join last_selected_head using (relation)
 left join best_offset(
     runs := (select list(id) from checkpoint), subtypes := $subtypes, possessive := false,
     saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
-) as best
-    on best.run = selected_head.run
-    and best.relation = selected_head.relation
-    and best.side = selected_head.side
-where $top is null or ranked_relation.place <= $top
+) as best using (run, relation, side)
+where not scored.is_chosen_on
+    and ($top is null or ranked_relation.place <= $top)
 order by ranked_relation.place, selected_head.step

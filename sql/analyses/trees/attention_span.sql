@@ -44,7 +44,8 @@ gold_phrase as (
     select distinct
         first_place.sequence, constituent.sentence,
         first_place.position as first_position,
-        last_place.position as last_position
+        last_place.position as last_position,
+        true as is_constituent
     from constituent
     inner join word as first_word
         on first_word.sentence = constituent.sentence
@@ -74,15 +75,11 @@ phrase_text as (
 
 select
     phrase_text.sentence, phrase_text.first_position, phrase_text.last_position, phrase_text.phrase,
-    gold_phrase.sentence is not null as is_constituent,
+    coalesce(gold_phrase.is_constituent, false) as is_constituent,
     phrase_text.source, phrase_text.layer, phrase_text.head,
     (select name from chosen_run) as run
 from phrase_text
-left join gold_phrase
-    on gold_phrase.sequence = phrase_text.sequence
-    and gold_phrase.sentence = phrase_text.sentence
-    and gold_phrase.first_position = phrase_text.first_position
-    and gold_phrase.last_position = phrase_text.last_position
+left join gold_phrase using (sequence, sentence, first_position, last_position)
 order by
     phrase_text.sentence, phrase_text.layer, phrase_text.head, phrase_text.first_position,
     phrase_text.last_position desc

@@ -74,9 +74,7 @@ arc as (
 
 gold as (
     select sequence, dependent, head_position, is_root
-    from gold_pair(
-        runs := (select list(id) from chosen_run), subtypes := false, possessive := false
-    ) as pair
+    from gold_pair(runs := (select list(id) from chosen_run), subtypes := false, possessive := false) as pair
 )
 
 select

@@ -113,20 +113,14 @@ named_hit as (
 
 -- Chosen on the odd clusters; all that follows is scored on the even ones.
 best as (
-    select tree, run, source, layer, head, direction, chosen_uuas
-    from (
-        select
-            tree, run, source, layer, head, direction,
-            ratio(sum(found), sum(n)) as chosen_uuas,
-            row_number() over (
-                partition by tree, run
-                order by sum(case when $measure = 'uas' then correct else found end) desc, layer, head, direction
-            ) as place
-        from named_hit
-        where cluster % 2 = 1
-        group by tree, run, source, layer, head, direction
-    ) as ranked_hit
-    where place = 1
+    select tree, run, source, layer, head, direction, ratio(sum(found), sum(n)) as chosen_uuas
+    from named_hit
+    where cluster % 2 = 1
+    group by tree, run, source, layer, head, direction
+    qualify row_number() over (
+        partition by tree, run
+        order by sum(case when $measure = 'uas' then correct else found end) desc, layer, head, direction
+    ) = 1
 ),
 
 gold as materialized (
@@ -202,13 +196,10 @@ class_count as (
     group by all
     union all
     select
-        kind.tree, null as layer, null as head, null as direction, null as chosen_uuas, chain_hit.run,
-        chain_hit.cluster, chain_hit.class, chain_hit.n, chain_hit.found,
-        case kind.tree
-            when 'next word' then chain_hit.to_next
-            when 'previous word' then chain_hit.to_previous
-        end as correct,
-        null as only_tree, null as only_chain, 0 as n_of_head, 0 as not_by_head, 0 as only_by_head
+        kind.tree, null, null, null, null, chain_hit.run, chain_hit.cluster, chain_hit.class, chain_hit.n,
+        chain_hit.found,
+        case kind.tree when 'next word' then chain_hit.to_next when 'previous word' then chain_hit.to_previous end,
+        null, null, 0, 0, 0
     from chain_hit
     cross join (select unnest(['adjacent words', 'next word', 'previous word']) as tree) as kind
 ),
@@ -286,8 +277,7 @@ scored_tree as (
         ) as over_head_high,
         per_tree.uas,
         case
-            when per_tree.uas is not null
-                then wilson_low(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective)
+            when per_tree.uas is not null then wilson_low(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective)
         end as uas_low,
         case
             when per_tree.uas is not null
@@ -325,22 +315,12 @@ from scored_tree
 order by
     case class when 'all' then 0 else 1 end,
     case when $classification = 'relation' then class end,
-    case class
-        when '1-10 words' then 1
-        when '11-20 words' then 2
-        when '21-30 words' then 3
-        when '31-40 words' then 4
-        else 5
-    end,
-    case tree
-        when 'best head' then 1
-        when 'best layer' then 2
-        when 'all heads' then 3
-        when 'ensemble' then 4
-        when 'random weights' then 5
-        when 'adjacent words' then 6
-        when 'next word' then 7
-        when 'previous word' then 8
-        else 9
-    end,
+    list_position(['1-10 words', '11-20 words', '21-30 words', '31-40 words', 'over 40 words'], class),
+    coalesce(nullif(list_position(
+        [
+            'best head', 'best layer', 'all heads', 'ensemble', 'random weights', 'adjacent words', 'next word',
+            'previous word'
+        ],
+        tree
+    ), 0), 9),
     tree, seed, n desc, uuas desc

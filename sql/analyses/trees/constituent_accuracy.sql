@@ -109,25 +109,19 @@ decoded_phrase as (
     select
         span.source, span.layer, span.head, span.sequence, span.sentence, first_place.first_word, last_place.last_word
     from (
-        select
-            source, layer, head, sequence, sentence,
-            list_extract(firsts, indexed_span.at) as first_position,
-            list_extract(lasts, indexed_span.at) as last_position
-        from (
-            select attention_span.*, unnest(range(1, len(attention_span.firsts) + 1)) as at
-            from attention_span
-            inner join chosen_run on chosen_run.id = attention_span.run
-            where attention_span.distance = $distance
-        ) as indexed_span
+        select attention_span.*, unnest(range(1, len(attention_span.firsts) + 1)) as at
+        from attention_span
+        inner join chosen_run on chosen_run.id = attention_span.run
+        where attention_span.distance = $distance
     ) as span
     inner join position_range as first_place
         on first_place.sequence = span.sequence
         and first_place.sentence = span.sentence
-        and first_place.position = span.first_position
+        and first_place.position = list_extract(span.firsts, span.at)
     inner join position_range as last_place
         on last_place.sequence = span.sequence
         and last_place.sentence = span.sentence
-        and last_place.position = span.last_position
+        and last_place.position = list_extract(span.lasts, span.at)
 ),
 
 -- Halves of halves of ...: the parts of a sentence at a depth.
@@ -152,18 +146,13 @@ branch as (
 proposed_phrase as (
     select decoded_phrase.* from decoded_phrase
     union all
-    select
-        'left-branching' as source, null as layer, null as head, sequence, sentence, 1 as first_word,
-        place + 1 as last_word
+    select 'left-branching', null, null, sequence, sentence, 1, place + 1
     from branch
     union all
-    select
-        'right-branching' as source, null as layer, null as head, sequence, sentence,
-        place as first_word,
-        words as last_word
+    select 'right-branching', null, null, sequence, sentence, place, words
     from branch
     union all
-    select 'balanced' as source, null as layer, null as head, sequence, sentence, first_word, last_word
+    select 'balanced', null, null, sequence, sentence, first_word, last_word
     from balanced_phrase
 ),
 
@@ -181,14 +170,10 @@ per_sentence as (
     select
         tree_phrase.source, tree_phrase.layer, tree_phrase.head, tree_phrase.sequence, tree_phrase.sentence,
         count(*) as proposed,
-        sum(case when gold_phrase.sentence is not null then 1 else 0 end) as found,
+        count(gold_phrase.has_label) as found,
         sum(coalesce(gold_phrase.has_label, 0)) as found_labelled
     from tree_phrase
-    left join gold_phrase
-        on gold_phrase.sequence = tree_phrase.sequence
-        and gold_phrase.sentence = tree_phrase.sentence
-        and gold_phrase.first_word = tree_phrase.first_word
-        and gold_phrase.last_word = tree_phrase.last_word
+    left join gold_phrase using (sequence, sentence, first_word, last_word)
     group by all
 ),
 
@@ -215,8 +200,7 @@ per_tree as (
         nullif(clustered_margin(per_cluster.f1 - right_branching.f1, per_cluster.sentences), 0) as gain_margin,
         ratio(sum(per_cluster.found), sum(per_cluster.proposed)) as precision,
         case
-            when sum(per_cluster.labelled) > 0
-                then ratio(sum(per_cluster.found_labelled), sum(per_cluster.labelled))
+            when sum(per_cluster.labelled) > 0 then ratio(sum(per_cluster.found_labelled), sum(per_cluster.labelled))
         end as recall,
         sum(per_cluster.sentences) as sentences,
         sum(per_cluster.labelled) as n

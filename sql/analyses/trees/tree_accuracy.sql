@@ -38,14 +38,6 @@
 -- column run
 with
 
-hit as (
-    select cluster_hit.*
-    from tree_hit(
-        runs := (select list(id) from chosen_run), root := $root, decoder := $decoder, punctuation := $punctuation
-    ) as cluster_hit
-    where $source is null or source = $source
-),
-
 coverage as (
     select share_of(is_findable) as findable
     from gold_tree_pair(
@@ -63,7 +55,10 @@ per_tree as (
         sum(only_tree) as only_tree,
         sum(only_chain) as only_chain,
         clustered_pairs(only_tree, only_chain, n) as gain_effective
-    from hit
+    from tree_hit(
+        runs := (select list(id) from chosen_run), root := $root, decoder := $decoder, punctuation := $punctuation
+    ) as hit
+    where $source is null or source = $source
     group by all
 )
 

@@ -1,21 +1,19 @@
 -- Invalid models, runs and names of a bank: numbers that loops run up to, and names that are printed.
 select
-    'its model ' || left(name, 40) || ' has ' || layers || ' layers of ' || heads
-    || ' heads' || coalesce(', and the numbers of ' || len(layer_numbers), '') as reason
+    'its model ' || left(name, 40) || ' has ' || layers || ' layers of ' || heads || ' heads'
+    || coalesce(', and the numbers of ' || len(layer_numbers), '') as reason
 from model
 where
     layers < 1 or heads < 1 or cast(layers as bigint) * heads > $heads
     or layer_numbers is not null and not (
-        len(layer_numbers) = layers and list_min(layer_numbers) > 0
-        and len(list_distinct(layer_numbers)) = layers
+        len(layer_numbers) = layers and list_min(layer_numbers) > 0 and len(list_distinct(layer_numbers)) = layers
     )
 union all
 select
     'its run ' || left(name, 40) || ' has '
     || case when heads < 1 then heads || ' heads' else 'no corpus or model' end
 from run
-where
-    heads < 1 or model not in (select id from model) or corpus not in (select id from corpus)
+where heads < 1 or model not in (select id from model) or corpus not in (select id from corpus)
 union all
 select 'its ' || kind || ' ' || left(name, 40) || ' has the number ' || id
 from (

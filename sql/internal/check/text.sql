@@ -30,16 +30,13 @@ ordered_sentence as (
         checked_sentence.*,
         lag(id) over (partition by document order by id) as sentence_before,
         max(last_word) over (
-            partition by document
-            order by id rows between unbounded preceding and 1 preceding
+            partition by document order by id rows between unbounded preceding and 1 preceding
         ) as word_before
     from checked_sentence
 ),
 
 document_extent as (
-    select
-        document.id, min(checked_sentence.first_word) as first_word,
-        max(checked_sentence.last_word) as last_word
+    select document.id, min(checked_sentence.first_word) as first_word, max(checked_sentence.last_word) as last_word
     from document
     left join checked_sentence on checked_sentence.document = document.id
     group by all
@@ -79,27 +76,19 @@ where id <> ((cast(corpus as bigint) - 1) << 40) + index
 union all
 select 'the ids of document ' || document || ' are those of another corpus'
 from ordered_sentence
-where
-    id >> 40 <> document >> 40
-    or first_word >> 40 <> document >> 40
+where id >> 40 <> document >> 40 or first_word >> 40 <> document >> 40
 union all
 select 'the ids of document ' || document || ' are those of another corpus'
 from mention_extent
-where
-    first_mention >> 40 <> document >> 40
-    or first_entity >> 40 <> document >> 40
+where first_mention >> 40 <> document >> 40 or first_entity >> 40 <> document >> 40
 union all
-select
-    'the words of sentence ' || id || ' are not the ' || words
-    || ' that it should have'
+select 'the words of sentence ' || id || ' are not the ' || words || ' that it should have'
 from checked_sentence
 where is_faulty
 union all
 select 'the ids of document ' || document || ' are not consecutive'
 from ordered_sentence
-where
-    is_mixed or id <> sentence_before + 1
-    or first_word <> word_before + 1
+where is_mixed or id <> sentence_before + 1 or first_word <> word_before + 1
 union all
 select 'the ids of document ' || document_extent.id || ' are not consecutive'
 from mention_extent

@@ -3,45 +3,33 @@
 with
 
 prediction as (
-    select word.*
+    select
+        word.is_right,
+        unnest([
+            {'place': 1, 'name': 'upos', 'value': coalesce(dependent.upos, 'none')},
+            {'place': 2, 'name': 'order', 'value': case
+                when head.index < dependent.index then 'after its head' else 'before its head'
+            end},
+            {'place': 3, 'name': 'distance', 'value': case
+                when abs(head.index - dependent.index) = 1 then '1 word'
+                when abs(head.index - dependent.index) = 2 then '2 words'
+                when abs(head.index - dependent.index) <= 5 then '3 to 5'
+                else '6 or more'
+            end}
+        ]) as entry
     from predicted_word(
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction
     ) as word
-),
-
-described as (
-    select
-        prediction.is_right,
-        dependent.upos,
-        head.index < dependent.index as is_after,
-        abs(head.index - dependent.index) as distance
-    from prediction
-    inner join word as dependent on dependent.id = prediction.dependent
-    inner join word as head on head.id = prediction.head
-),
-
-property as (
-    select 1 as place, 'upos' as property, coalesce(upos, 'none') as value, is_right from described
-    union all
-    select 2, 'order', case when is_after then 'after its head' else 'before its head' end, is_right from described
-    union all
-    select
-        3, 'distance',
-        case
-            when distance = 1 then '1 word'
-            when distance = 2 then '2 words'
-            when distance <= 5 then '3 to 5'
-            else '6 or more'
-        end,
-        is_right
-    from described
+    inner join word as dependent on dependent.id = word.dependent
+    inner join word as head on head.id = word.head
 )
 
 select
-    property, value,
+    entry.name as property,
+    entry.value as value,
     count(*) as n,
     count(*) filter (where is_right) as correct,
     ratio(count(*) filter (where is_right), count(*)) as accuracy
-from property
-group by place, property, value
-order by place, case when property = 'distance' then value end, n desc, value
+from prediction
+group by entry.place, entry.name, entry.value
+order by entry.place, case when entry.name = 'distance' then entry.value end, n desc, entry.value

@@ -32,17 +32,11 @@ select
         from word_position
         inner join run_input on run_input.id = word_position.sequence
     ) as words,
-    (
-        select cast(coalesce(sum(positions * positions), 0) as bigint)
-        from run_input
-    ) * model.layers * coalesce(run.heads, model.heads) as weights,
+    (select cast(coalesce(sum(positions * positions), 0) as bigint) from run_input)
+    * model.layers * coalesce(run.heads, model.heads) as weights,
     part_total.batches, part_total.unknown_words, part_total.joined_words,
     coalesce(run.edges, 'cut') as edges,
-    (
-        select count(*)
-        from inner_dependency
-        where run = $run
-    ) as inner_dependencies,
+    (select count(*) from inner_dependency where run = $run) as inner_dependencies,
     (
         select cast(coalesce(sum(sentence.empty_nodes), 0) as bigint)
         from sentence

@@ -3,10 +3,7 @@ select
     ablation_set.number, ablation_set.name, ablation_set.replacement,
     list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
 from ablation_set
-inner join ablated_head
-    on ablated_head.run = ablation_set.run
-    and ablated_head.ablation = ablation_set.ablation
-    and ablated_head.number = ablation_set.number
+inner join ablated_head using (run, ablation, number)
 where ablation_set.run = $run
     and ablation_set.ablation = $ablation
 group by all

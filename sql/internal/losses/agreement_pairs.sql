@@ -60,6 +60,7 @@ finite_verb as (
 inflected_verb as (
     select finite_verb.*
     from finite_verb
+    anti join unspelled_token using (sentence, token_start)
     left join corpus_word as before
         on before.sentence = finite_verb.sentence
         and before.index = finite_verb.index - 1
@@ -67,12 +68,6 @@ inflected_verb as (
         and coalesce(feature(finite_verb.feats, 'Mood'), 'Ind') = 'Ind'
         and coalesce(feature(finite_verb.feats, 'Typo'), 'No') <> 'Yes'
         and coalesce(before.ends_free, true)
-        and not exists (
-            select 1
-            from unspelled_token
-            where unspelled_token.sentence = finite_verb.sentence
-                and unspelled_token.token_start = finite_verb.token_start
-        )
 ),
 
 form_count as (
@@ -102,8 +97,7 @@ other_form as (
             '' in (other.gender, usual_form.gender)
             or list_has_any(string_split(other.gender, ','), string_split(usual_form.gender, ','))
         )
-    group by
-        usual_form.lemma, usual_form.traits, usual_form.number, usual_form.gender, usual_form.form, other.form
+    group by usual_form.lemma, usual_form.traits, usual_form.number, usual_form.gender, usual_form.form, other.form
     qualify row_number() over (
         partition by usual_form.lemma, usual_form.traits, usual_form.number, usual_form.gender
         order by sum(other.n) desc, other.form
@@ -134,9 +128,7 @@ verb_of_subject as (
         and first_auxiliary.head_index = subject.head_index
     where subject.relation in ('nsubj', 'csubj')
         and (governor.index is not null or first_auxiliary.index is not null)
-    qualify count(*) over (
-        partition by subject.sentence, coalesce(governor.index, first_auxiliary.index)
-    ) = 1
+    qualify count(*) over (partition by subject.sentence, coalesce(governor.index, first_auxiliary.index)) = 1
 ),
 
 -- The number of a coordinated subject is that of all its members, and beside an expletive (there) the verb may agree
@@ -144,22 +136,16 @@ verb_of_subject as (
 plain_subject as (
     select verb_of_subject.*
     from verb_of_subject
+    anti join corpus_word as conjunct
+        on conjunct.sentence = verb_of_subject.sentence
+        and conjunct.head_index = verb_of_subject.index
+        and conjunct.relation = 'conj'
+    anti join corpus_word as expletive
+        on expletive.sentence = verb_of_subject.sentence
+        and expletive.head_index = verb_of_subject.head_index
+        and expletive.deprel in ('expl', 'expl:subj')
     where relation = 'nsubj'
         and upos in ('NOUN', 'PROPN', 'PRON')
-        and not exists (
-            select 1
-            from corpus_word as conjunct
-            where conjunct.sentence = verb_of_subject.sentence
-                and conjunct.head_index = verb_of_subject.index
-                and conjunct.relation = 'conj'
-        )
-        and not exists (
-            select 1
-            from corpus_word as expletive
-            where expletive.sentence = verb_of_subject.sentence
-                and expletive.head_index = verb_of_subject.head_index
-                and expletive.deprel in ('expl', 'expl:subj')
-        )
 ),
 
 site as (

@@ -2,10 +2,8 @@
 select count(*) as words
 from position
 inner join sequence on sequence.id = position.sequence
+anti join surprisal
+    on surprisal.run = $run
+    and surprisal.word = position.word
 where sequence.run = $run
     and position.word is not null
-    and not exists (
-        from surprisal
-        where surprisal.run = $run
-            and surprisal.word = position.word
-    )

@@ -2,17 +2,13 @@
 with
 
 computed as (
-    select run, step as what
-    from source.main.computation as computation
+    select run, step as what from source.main.computation as computation
     union all
-    select run, 'surprisal'
-    from source.main.surprisal as surprisal
+    select run, 'surprisal' from source.main.surprisal as surprisal
     union all
-    select run, 'ablation ' || ablation
-    from source.main.ablation_set as ablation_set
+    select run, 'ablation ' || ablation from source.main.ablation_set as ablation_set
     union all
-    select run, 'pairs of ' || source
-    from source.main.minimal_pair as minimal_pair
+    select run, 'pairs of ' || source from source.main.minimal_pair as minimal_pair
 )
 
 select

@@ -21,12 +21,8 @@ document_count as (
 
 select document_count.document
 from document_count
-inner join export_count
-    on export_count.corpus = document_count.corpus
-    and export_count.shard = document_count.shard
+inner join export_count using (corpus, shard)
 where document_count.exports <> export_count.exports
-    or greatest(
-        document_count.sentences, document_count.words, document_count.mentions, document_count.entities
-    ) > 1
+    or greatest(document_count.sentences, document_count.words, document_count.mentions, document_count.entities) > 1
 order by document_count.document
 limit 1

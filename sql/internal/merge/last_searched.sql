@@ -5,12 +5,9 @@ first_unsearched as (
     select saved_relation.name, min(sentence.id) as sentence
     from saved_relation
     cross join sentence
-    where not exists (
-        select 1
-        from merge_searched
-        where merge_searched.relation = saved_relation.name
-            and merge_searched.sentence = sentence.id
-    )
+    anti join merge_searched
+        on merge_searched.relation = saved_relation.name
+        and merge_searched.sentence = sentence.id
     group by all
 )
 

@@ -13,11 +13,6 @@ gold as (
     where dependency.side is not null
 ),
 
-candidate_offset as (
-    select "offset"
-    from (select unnest($offsets) as "offset") as item
-),
-
 sided_dependent as (
     select gold.*, side as scored_side
     from gold
@@ -37,19 +32,12 @@ best_offset as (
             )
         ) as accuracy
     from sided_dependent
-    cross join candidate_offset
+    cross join (select unnest($offsets) as "offset") as candidate_offset
     where offset_applies_to_side(candidate_offset."offset", sided_dependent.scored_side)
     group by sided_dependent.number, sided_dependent.scored_side, candidate_offset."offset"
     qualify row_number() over (
         partition by sided_dependent.number, sided_dependent.scored_side
-        order by
-            share_of(
-                is_at_offset(
-                    candidate_offset."offset", sided_dependent.scored_side, sided_dependent.position,
-                    sided_dependent.head_position
-                )
-            ) desc,
-            abs(candidate_offset."offset"), candidate_offset."offset"
+        order by accuracy desc, abs(candidate_offset."offset"), candidate_offset."offset"
     ) = 1
 ),
 
@@ -60,9 +48,7 @@ hit as (
         sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
         sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
     from gold
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
+    inner join peak using (sequence, position)
     where ($layer is null or peak.layer = $layer)
         and ($head is null or peak.head = $head)
     group by all
@@ -103,11 +89,7 @@ comparison as (
         case
             when is_at_offset(best_offset."offset", best.side, gold.position, gold.head_position) then 1 else 0
         end as by_offset,
-        case
-            when in_direction(best.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
-                then 1
-            else 0
-        end as by_head
+        finds_head(best.direction, gold.side, peak.most_attended, peak.most_attending, gold.head_position) as by_head
     from best
     inner join best_offset
         on best_offset.number = best.number

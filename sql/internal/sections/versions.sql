@@ -2,15 +2,12 @@
 with
 
 part_version as (
-    select
-        run.id, run.name,
-        unnest(map_keys(run_part.libraries)) as library,
-        unnest(map_values(run_part.libraries)) as version
+    select run.id, run.name, unnest(map_entries(run_part.libraries)) as entry
     from run
     inner join run_part on run_part.run = run.id
 )
 
-select name as run, library, version
+select name as run, entry.key as library, entry.value as version
 from part_version
-group by id, name, library, version
+group by id, name, entry.key, entry.value
 order by id, library, version
