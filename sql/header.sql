@@ -3,8 +3,7 @@
 --
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
 -- param possessive boolean = false: score a possessor by its possessive 's, the next word (see gold_dependency)
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks
---   none
+-- param singletons boolean = true: keep candidates whose entity has one mention in the document; CoNLL-2012 marks none
 -- param relation varchar = null: only this relation (or all); by default every one
 -- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
 -- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
@@ -14,8 +13,7 @@
 -- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
 -- param runs integer[] = []: run.id of the runs
 -- param saved varchar = null: the pairs of this saved relation instead of the dependencies (attnbank save)
--- param clamped boolean = false: use the last word, or the root, for an offset that leaves the sentence (published
---   code)
+-- param clamped boolean = false: use the last word or the root for an offset beyond the sentence (published code)
 -- param unit varchar = null: the unit that the analysis reads, word or token; null for any
 -- param contexts varchar[] = null: the contexts that it reads; null for any
 -- param needs varchar = null: what it reads besides attention (trees, mentions, constituents, gradients, losses,
@@ -39,8 +37,8 @@
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
 -- column relation varchar: the relation, or all
--- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier: of the
---   two words (see gold_dependency)
+-- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier: of the two
+--   words (see gold_dependency)
 -- column document bigint: document.id
 -- column findable double: share of the dependents of the relation that the direction can find, and is scored on, in [0,
 --   1]: 1 unless the model is causal (see gold_dependency)
@@ -48,8 +46,7 @@
 -- column n bigint: dependents, or mentions, that are scored
 -- column accuracy double: share of those whose head, or antecedent, is found, in [0, 1]
 -- column corpus varchar: name of the corpus
--- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if it goes by documents and
---   all are in one
+-- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if all are in one cluster
 -- column low double: lower end of the 95 % Wilson interval of accuracy
 -- column offset integer: the best fixed offset; of equals the nearest, then the left one
 -- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
@@ -58,8 +55,7 @@
 -- column mention bigint: mention.id
 -- column ceiling double: the highest accuracy that a head can have, since it finds one word for each dependent
 -- column dependent bigint: word.id of the dependent
--- column clusters bigint: number of clusters, the units of tests and intervals; at most 100, later ones are counted
---   with earlier ones
+-- column clusters bigint: clusters, the units of tests and intervals: at most 100, later ones join earlier ones
 -- column clustered_by varchar: what the clusters are: documents, sentences (where the source marks no documents, or the
 --   run reads one), or documents and sentences
 -- column head_match double: share that the nearest earlier mention with the same head word finds
@@ -72,8 +68,7 @@
 -- column sequences bigint: inputs that the means are over
 -- column kind varchar: the kind of the mention: pronoun, proper or nominal; all for every kind together
 -- column side varchar: the side of the heads of the scored dependents: both; of a causal model left, right or either
--- column overall double: correct as a share of all dependents, those that the direction cannot find too: accuracy times
---   findable
+-- column overall double: share of all dependents, those that the direction cannot find too: accuracy times findable
 -- column position smallint: position of its head word
 -- column baseline varchar: nearest, head_match or rule_based
 -- column language varchar: language of the corpus; null where it is not known
@@ -85,8 +80,7 @@
 -- column gain_low double: lower end of the 95 % interval of gain, a paired difference by clusters
 -- column gain_high double: upper end of that interval
 -- column cohens_h double: Cohen's h of the gain, its size beside the accuracies: 0.2 is small, 0.5 medium, 0.8 large
--- column clusters_needed bigint: number of clusters like these in which a gain of 0.05 would be significant in four of
---   five samples
+-- column clusters_needed bigint: clusters like these with which a gain of 0.05 is significant in four of five samples
 -- column nearest double: share that the nearest earlier mention finds, in [0, 1]
 -- column name varchar: name of the run
 -- param ablation varchar = null: only this ablation (attnbank ablate NAME); null for all of the run
@@ -98,3 +92,16 @@
 -- column attractors integer: nouns of the other number between subject and verb; null for a pair of a file
 -- column distance integer: words from the subject to the verb; null for a pair of a file
 -- column margin double: ln P(good) − ln P(bad), in nats
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
+-- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param punctuation boolean = false: score dependencies of punctuation too
+-- param pattern varchar = 'induction': previous_token, duplicate_token or induction
+-- param sentence bigint = null: sentence.id; by default every sentence
+-- column sent_id varchar: its name in the corpus; null where it has none
+-- column is_chosen_on boolean: whether the part is the one to choose heads on
+-- column step bigint: step of the training
+-- column tokens_seen bigint: tokens that the model had seen by then; null where that is not known
+-- column first_position smallint: position of its first word
+-- column last_position smallint: position of its last word
+-- column only_head bigint: dependents whose head the head finds and the offset does not
+-- column only_offset bigint: dependents whose head the offset finds and the head does not

@@ -1,8 +1,8 @@
 -- title: The run that an analysis reads
 -- grain: one row; an error if no run can be read, and no row if the empty name is requested
--- note: it is the run that is requested. If none is, the finished runs of trained weights that fit are compared: those
---   that the bank prefers (attnbank use) come first, then those of the favoured kind, then those over the whole corpus
---   (without --limit), then the newest. A run of random weights, or over random tokens (--repeat), is read only if it is
+-- note: the run that is requested. If none is, the finished runs of trained weights that fit are compared: those that
+--   the bank prefers (attnbank use) come first, then those of the favoured kind, then those over the whole corpus
+--   (without --limit), then the newest. A run of random weights, or over random tokens (--repeat), is read only if
 --   named.
 -- param requested varchar = null: name or id of the run
 -- param unit, contexts, needs, usual, reads_weights, reads_largest

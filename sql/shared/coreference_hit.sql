@@ -3,14 +3,12 @@
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- param candidates, singletons
--- param choose varchar = 'half' {half, train}: the part that heads are chosen on. half: every second document of the
---   corpus, or every second input if the source marks no documents or the run has only one; train: the documents whose
---   split is train
+-- param choose varchar = 'half' {half, train}: the part that heads are chosen on. half: every second document, or every
+--   second input if the source marks no documents or the run has only one; train: documents whose split is train
 -- column kind
 -- column cluster bigint: the unit of intervals: the document, or the input if the source marks no documents or the run
 --   has only one (see input_cluster)
--- column is_chosen_on boolean: whether the part is the one to choose heads on
--- column layer, head, correct, n
+-- column is_chosen_on, layer, head, correct, n
 -- column only_head bigint: mentions of which the head finds an antecedent and the rule does not
 -- column only_rule bigint: mentions of which the rule finds one and the head does not
 -- column rule varchar: the most accurate of the rules on all mentions of the kind: nearest, head_match or rule_based

@@ -1,9 +1,8 @@
 -- title: The documents of the corpora of some runs, with the clusters that statistics use
 -- grain: one row per (run, document)
--- note: everything that uses clusters (halves to choose heads on, intervals, tests) takes them from here, so that they
---   are always the same. A document is a cluster if its source marks it as one (document.marked). Otherwise each of its
---   sentences is a cluster, since a result must not depend on the number of files of a treebank; so it is in a run with
---   a single document.
+-- note: everything that uses clusters (halves to choose heads on, intervals, tests) takes them from here, so that all
+--   have the same. A document is a cluster if its source marks it (document.marked). Otherwise, and in a run with a
+--   single document, each of its sentences is one, since a result must not depend on the number of files of a treebank.
 -- param runs
 -- column run integer: run.id of the run
 -- column document

@@ -10,8 +10,7 @@
 --   cluster that is not there has none
 -- param is_two_sided boolean = false: whether a small sum is as remarkable as a large one
 -- column number bigint: what is tested
--- column p_corrected double: how likely any of them has a statistic at least as large by chance; null where all its
---   differences are 0
+-- column p_corrected double: how likely any has a statistic as large by chance; null if all its differences are 0
 with
 
 cluster_difference as (

@@ -11,8 +11,7 @@
 -- column head_position, split
 -- column side varchar: both, left or right: which direction is scored on it (see gold_dependency); null for none
 -- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
---   if the source marks no documents or the run has only one, modulo 100. The odd ones are the half that heads are
---   chosen on
+--   if the source marks no documents or the run has only one, modulo 100. Heads are chosen on the odd ones
 with
 
 -- Read once: a parameter may be a subquery, which is planned wherever it is named.

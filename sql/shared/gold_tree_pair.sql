@@ -1,7 +1,6 @@
 -- title: The gold dependencies that a decoded tree can have, in the inputs of some runs
 -- grain: one row per word that has a head among the words of its tree, in the inputs of each run
--- note: left out are roots, pairs of words that share a position, and, unless is_whole, pairs that no tree can
---   have.
+-- note: left out are roots, pairs of words that share a position, and, unless is_whole, pairs that no tree can have.
 -- param runs
 -- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
 -- param is_whole boolean = false: keep those too: pairs with a first word that is set apart, or a word that the input
@@ -11,10 +10,9 @@
 -- column run integer: run.id of the run
 -- column sequence, sentence, dependent
 -- column position smallint: position of the dependent
--- column head_position
--- column relation
+-- column head_position, relation
 -- column is_findable boolean: whether a tree can have it; true unless is_whole
--- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one, modulo
+-- column cluster bigint: its document, or sentence if the source marks no documents or the run has only one, modulo
 --   100; the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 with

@@ -3,14 +3,12 @@
 -- param runs, subtypes, possessive, saved, clamped
 -- param heads varchar[][] = []: of each relation the layer, head and direction that are scored, and the offset to
 --   compare with, as text: relation, layer, head, direction, offset
--- param choose varchar = null {half, train}: only the dependents that heads are not chosen on (see pair_hit); null for
---   all
+-- param choose varchar = null {half, train}: only dependents that heads are not chosen on (see pair_hit); null for all
 -- column relation
 -- column cluster bigint: see gold_dependency
 -- column n
 -- column by_offset bigint: dependents whose head the offset finds
--- column only_head bigint: dependents whose head the head finds and the offset does not
--- column only_offset bigint: dependents whose head the offset finds and the head does not
+-- column only_head, only_offset
 with
 
 compared_head as (

@@ -9,8 +9,7 @@
 -- column value double: accuracy, uuas of the decoded trees, mean weight, or entropy in nats
 -- column low double: lower end of its 95 % interval, by documents; null where all are in one
 -- column high double: upper end of its 95 % interval
--- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what uniform
---   attention gives
+-- column baseline double: of accuracy the best fixed offset's, of uuas adjacent words'; else uniform attention's
 -- column n bigint: dependents, positions, or inputs that it is over
 
 -- A part whose measure is not $measure is given no runs, so that it reads nothing.

@@ -1,15 +1,12 @@
 -- title: pair_hit on the part that heads are chosen on and on the other, without rare relations
 -- grain: one row per (run, relation, part, layer, head, direction)
--- note: a relation needs min_count dependents in either part, in the direction that finds most of them. A direction
---   needs them in both together, as in best_head, and some in each: so that of equal heads the same direction is
---   preferred.
+-- note: a relation needs min_count dependents in either part, in the direction that finds most. A direction needs them
+--   in both together, as in best_head, and some in each: so that equal heads prefer the same direction.
 -- param runs, subtypes, possessive, saved
 -- param choose varchar = 'half' {half, train}: as in pair_hit
 -- param min_count integer = 10: leave out relations with fewer dependents in either part
 -- column run integer: run.id of the run
--- column relation
--- column is_chosen_on boolean: whether the part is the one to choose heads on
--- column layer, head, direction, side, correct, n, accuracy, overall
+-- column relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall
 -- column effective double: as in pair_hit
 -- column findable
 with

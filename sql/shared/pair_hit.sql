@@ -1,16 +1,15 @@
 -- title: How many gold heads each head finds in some runs, per relation and direction, on two parts of the dependents
 -- grain: one row per (run, relation, part, layer, head, direction)
 -- param runs, subtypes, possessive, saved
--- param choose varchar = null {half, train}: the part that heads are chosen on. half: every second document of the
---   corpus, or every second sentence if the source marks no documents or the run has only one; train: the documents
---   whose split is train. Null for no parts.
+-- param choose varchar = null {half, train}: the part that heads are chosen on. half: every second document, or every
+--   second sentence if the source marks no documents or the run has only one; train: documents whose split is train.
+--   Null for no parts.
 -- param by_documents boolean = false: whether documents are counted apart, which effective needs
 -- column run integer: run.id of the run
 -- column relation
 -- column is_chosen_on boolean: whether the part is the one to choose heads on; false without parts
 -- column layer, head, direction, side, correct, n, accuracy, overall
--- column effective double: effective number of independent dependents among the n, by documents; null unless
---   by_documents
+-- column effective double: effective number of independent dependents, by documents; null unless by_documents
 -- column findable
 with
 

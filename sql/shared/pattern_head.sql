@@ -1,9 +1,7 @@
 -- title: pattern_score of a run, with that of a control and its other seeds
 -- grain: one row per (layer, head)
 -- param run integer = null: run.id of the run
--- param control_run
--- param pattern varchar = 'induction': previous_token, duplicate_token or induction
--- param reads_weights, exclude_bos, exclude_current_token
+-- param control_run, pattern, reads_weights, exclude_bos, exclude_current_token
 -- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score

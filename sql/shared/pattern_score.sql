@@ -2,9 +2,7 @@
 -- grain: one row per (run, layer, head)
 -- note: the patterns are those of TransformerLens' detect_head: at position i, previous_token is i - 1; duplicate_token
 --   the earlier positions j < i with the same token; induction the positions j + 1 after these.
--- param runs
--- param pattern varchar = 'induction': previous_token, duplicate_token or induction
--- param exclude_bos, exclude_current_token
+-- param runs, pattern, exclude_bos, exclude_current_token
 -- column run integer: run.id of the run
 -- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document

@@ -10,10 +10,8 @@
 -- column is_right boolean: whether the prediction is that head
 -- column distance integer: position of the prediction minus that of the dependent; null if there is no prediction
 -- column form varchar: the predicted word, as it is written
--- column relation varchar: the relation of the predicted word to its own head; of several words in one position, joined
---   by +
--- column upos varchar: its part of speech, or where the text has none its tag in the treebank's own set, joined
---   likewise
+-- column relation varchar: the relation of the predicted word to its own head; of several in one position, joined by +
+-- column upos varchar: its part of speech, or without one its tag in the treebank's own set, joined likewise
 with
 
 prediction as (

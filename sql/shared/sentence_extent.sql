@@ -1,9 +1,7 @@
 -- title: Where each sentence of some runs begins and ends in their inputs
 -- grain: one row per (sequence, sentence)
 -- param runs
--- column sequence, sentence
--- column first_position smallint: position of its first word
--- column last_position smallint: position of its last word
+-- column sequence, sentence, first_position, last_position
 select
     position.sequence, word.sentence,
     min(position.position) as first_position,

@@ -4,9 +4,7 @@
 --   step: anchor itself, else the newest.
 -- param anchor integer = null: run.id of a run of one of the checkpoints
 -- column id integer: run.id
--- column name
--- column step bigint: step of the training
--- column tokens_seen bigint: tokens that the model had seen by then; null where that is not known
+-- column name, step, tokens_seen
 with
 
 anchor as (

@@ -1,8 +1,6 @@
 -- title: How many gold dependencies the decoded trees of some runs have, by documents
 -- grain: one row per (run, source, layer, head, direction, cluster, class)
--- param runs
--- param root varchar = 'none' {none, gold}: what the decoder is given of the root
--- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param runs, root, decoder
 -- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
 -- param classification varchar = null {relation, length}: how they are classed; null for one class, all
@@ -10,8 +8,7 @@
 -- column source varchar: whose attention it is: head, layer, all or ensemble
 -- column layer, head
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
--- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one, modulo
---   100
+-- column cluster bigint: its document, or sentence if the source marks no documents or the run has only one, modulo 100
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 -- column n bigint: dependencies
 -- column correct bigint: those of which the tree has the arc

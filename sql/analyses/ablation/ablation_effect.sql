@@ -18,11 +18,9 @@
 --   --repeat: the second time) from new ones. A relation, also a saved one, selects its dependents, and of agreement
 --   the verbs with such a subject.
 -- note: intervals go by documents; by sentences if the source marks no documents or the run has only one, and by pairs
---   where they are from a file. Null if the words of a class are all in one; of surprisal also if the mean difference
---   is the same in all.
+--   of a file. Null if a class is all in one; of surprisal also if the mean difference is the same in all.
 -- param ablation
--- param classification varchar = null {relation, upos, repeated}: also one row per class of words; for pairs, per
---   paradigm
+-- param classification varchar = null {relation, upos, repeated}: also by class of words; of pairs, by paradigm
 -- param relation
 -- column ablation
 -- column name varchar: name of the set

@@ -10,8 +10,7 @@
 --   in number with its subject, where the corpus has the other number's form of the same lemma.
 -- note: a causal model sees what is before the verb, a masked model the whole sentence. So a verb before its subject
 --   (here are some articles) is left out for a causal model: its surprisals in table minimal_pair are null.
--- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by
---   documents.
+-- note: attractors are nouns between subject and verb in the other number. The intervals are by documents.
 -- param ablation
 -- column ablation
 -- column name varchar: name of the set of heads that is disabled, or whole model

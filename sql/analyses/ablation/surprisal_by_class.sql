@@ -9,15 +9,13 @@
 --   input (pseudo-log-likelihood): figures of the two cannot be compared.
 -- note: a word ends with what the text has after it: white space or nothing, a mark, or (do of don't) a letter.
 -- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.
--- note: the intervals are by documents (by sentences, if the source marks no documents or the run has only one), with
---   Student's t.
+-- note: intervals are by documents (by sentences if the source marks none or the run has only one), with Student's t.
 -- param classification varchar = null {upos, relation, all}: how words are classed; by default all three ways
 -- column classification varchar: upos, relation, or all
 -- column class varchar: the part of speech or the relation; all for all
 -- column n bigint: words with a surprisal
 -- column surprisal double: their mean surprisal, in nats
--- column low double: lower end of the 95 % interval of surprisal, at least 0; null, like high, if all words are in one
---   document
+-- column low double: lower end of its 95 % interval, at least 0; null, like high, if all words are in one document
 -- column high double: upper end of the 95 % interval of surprisal
 -- column perplexity double: exp(surprisal), by words
 -- column missing bigint: words of the run without one

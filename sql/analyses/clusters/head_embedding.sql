@@ -2,8 +2,7 @@
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
 -- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance
--- formula: stress = √(Σ_{a<b} (δ(a, b) − |z_a − z_b|)² / Σ_{a<b} δ(a, b)²), where z = (x, y) are the places that
---   make it small
+-- formula: stress = √(Σ_{a<b} (δ(a, b) − |z_a − z_b|)² / Σ_{a<b} δ(a, b)²), where the places z = (x, y) make it small
 -- run: needs=sums favours=pair/token
 -- plot: scatter x=x y=y color=behaviour label=layer,head
 -- note: metric multidimensional scaling of head_distance, computed once and stored in table head_embedding by attnbank

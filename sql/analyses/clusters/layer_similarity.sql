@@ -7,12 +7,11 @@
 -- formula: ratio = within_layer / between_layers
 -- run: needs=sums favours=pair/token
 -- plot: lines x=layer y=within_layer,between_layers
--- note: distances are those of head_distance divided by the number of tokens, so that runs can be compared; at most
---   ln 2 = 0.69. A pair of heads of different layers counts in the rows of both layers.
+-- note: distances are those of head_distance divided by the number of tokens, so that runs can be compared; at most ln
+--   2 = 0.69. A pair of heads of different layers counts in the rows of both layers.
 -- param smoothing
 -- column layer smallint: 1-based layer; null for all pairs of heads
--- column within_layer double: mean distance between two heads of the layer, in nats per token; null where it has one
---   head
+-- column within_layer double: mean distance between two heads of the layer, in nats per token; null if it has one
 -- column between_layers double: mean distance between a head of the layer and one of another, in nats per token
 -- column ratio double: within_layer divided by between_layers: below 1 where heads of the layer are alike
 -- column pairs_within bigint: pairs of heads that within_layer is over

@@ -4,8 +4,7 @@
 -- formula: head*(k) = argmax_h |{m ∈ M(k) : prediction_h(m) ∈ A(m)}|, as in coreference_accuracy
 -- formula: accuracy(k) = |{m ∈ M(k) : prediction_{head*(k)}(m) ∈ A(m)}| / |M(k)|
 -- formula: low, high as in best_head, by documents
--- formula: gain = accuracy − accuracy of the rule that finds most; gain_low, gain_high: 95 % of the paired difference,
---   as in head_score
+-- formula: gain = accuracy − that of the rule that finds most; gain_low, gain_high as in head_score
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based,held_out_accuracy

@@ -5,16 +5,14 @@
 -- formula: accuracy(k) = accuracy_{head*(k)}(k) over the mentions that it is scored on
 -- formula: optimism(k) = max_h accuracy_h(k) − accuracy_{head*(k)}(k), both over the mentions that it is scored on
 -- formula: low, high as in best_head, by documents
--- formula: gain = accuracy − rule_accuracy, on the mentions that the head is scored on; gain_low, gain_high and p_value
---   as in head_score
+-- formula: gain = accuracy − rule_accuracy, on the scored mentions; gain_low, gain_high and p_value as in head_score
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=rule_accuracy,in_sample_accuracy label=layer,head aside=n
 --   domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: halves are every second document of the corpus, or every second input if the source marks no documents or the
---   run has only one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
---   others.
+-- note: halves are every second document, or every second input if the source marks no documents or the run has only
+--   one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
 -- note: optimism is how much choosing the head on the scored mentions inflates its accuracy: in_sample_accuracy minus
 --   accuracy, never negative.
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
@@ -30,8 +28,7 @@
 -- column rule_accuracy double: its share of the scored mentions, in [0, 1]
 -- column gain double: accuracy minus rule_accuracy
 -- column gain_low, gain_high
--- column clusters bigint: how many documents (or inputs, if the source marks no documents or the run has only one) they
---   are in
+-- column clusters bigint: documents (inputs, if the source marks no documents or the run has only one) they are in
 -- column p_value, run
 with
 

@@ -2,8 +2,8 @@
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (layer, head, kind)
 -- formula: accuracy_h(k) = |{m ∈ M(k) : prediction_h(m) ∈ A(m)}| / |M(k)|
--- formula: prediction_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head word,
---   A(m) are those of its antecedents and C(m) those of its candidates
+-- formula: prediction_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head word, A(m)
+--   are those of its antecedents and C(m) those of its candidates
 -- formula: M(k) are the mentions of kind k (all: of any kind) that have an antecedent in their input
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'

@@ -3,8 +3,8 @@
 -- grain: one row per (mention with an antecedent in its input, baseline)
 -- formula: nearest(m) = argmin_{c ∈ C(m)} nearness(c), where C(m) are the candidates of mention m
 -- formula: head_match(m) = argmin of nearness(c) over the c ∈ C(m) with the head word of m
--- formula: rule_based(m) = argmin_{c ∈ C(m)} of the pair (sieve(c), nearness(c)), where the sieves are 1 text, 2
---   head, 3 agreement, 4 any
+-- formula: rule_based(m) = argmin_{c ∈ C(m)} of the pair (sieve(c), nearness(c)), where the sieves are 1 text, 2 head,
+--   3 agreement, 4 any
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and predicts

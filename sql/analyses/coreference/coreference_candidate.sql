@@ -15,8 +15,8 @@
 --   (run.first_word). The baselines choose among the same candidates.
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
 --   its subject's), else, unless the corpus is of another language, from the view english_pronoun. A mention that is no
---   pronoun is of third person.
---   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
+--   pronoun is of third person. Mentions agree unless both are known to differ: in a text without features a noun
+--   agrees with he, she and they.
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param singletons
 -- column sequence, document

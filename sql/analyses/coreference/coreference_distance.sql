@@ -2,8 +2,8 @@
 -- paper: beside Clark et al. 2019, section 4.3
 -- grain: one row per range of distances, the shortest first
 -- formula: distance(m) = |w(m) − w(a)|, where a is the nearest antecedent of m and w the position of a head word
--- formula: accuracy(r) = |{m : distance(m) ∈ r, prediction(m) ∈ A(m)}| / |{m : distance(m) ∈ r}| for each range r,
---   with prediction and A(m) as in coreference_accuracy
+-- formula: accuracy(r) = |{m : distance(m) ∈ r, prediction(m) ∈ A(m)}| / |{m : distance(m) ∈ r}| for each range r, with
+--   prediction and A(m) as in coreference_accuracy
 -- formula: low, high as in best_head, by documents
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'

@@ -1,8 +1,8 @@
 -- title: Every mention with an antecedent in its input, and the positions of its antecedents
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per mention with an antecedent in its input
--- formula: word_distance(m) = |w(m) − w(a)| and mention_distance(m) = nearness(a), where a is the nearest
---   antecedent of m and w the position of a head word
+-- formula: word_distance(m) = |w(m) − w(a)| and mention_distance(m) = nearness(a), where a is the nearest antecedent of
+--   m and w the position of a head word
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: these are the mentions that heads and baselines are scored on; see coreference_candidate for what counts as an
@@ -15,8 +15,7 @@
 -- column antecedents bigint: earlier mentions of the same entity
 -- column candidates bigint: earlier mentions of any entity
 -- column word_distance integer: words from the head of the nearest antecedent to its own
--- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest candidate is
---   one
+-- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest is one
 -- column antecedent_positions smallint[]: positions of the heads of its antecedents, in order
 -- column candidate_positions smallint[]: positions of the heads of its candidates, in order
 -- column run

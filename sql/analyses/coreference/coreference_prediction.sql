@@ -3,14 +3,13 @@
 -- grain: one row per (mention with an antecedent in its input, layer, head)
 -- formula: predicted_position_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head
 --   word and C(m) are those of its candidates (mentions), or all other words (words)
--- formula: is_right = [predicted_position_h(m) ∈ A(m)], where A(m) are the positions of the head words of its
---   antecedents
+-- formula: is_right = [predicted_position_h(m) ∈ A(m)], A(m) the positions of its antecedents' head words
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- empty: no mention of the run has an antecedent in its own input
--- note: the prediction is the candidate that the mention's head word attends to most, the leftmost of equals. The
---   paper does not say what the candidates are: mentions takes the head words of the mentions that start earlier,
---   words every other word of the input, later ones and punctuation too.
+-- note: the prediction is the candidate that the mention's head word attends to most, the leftmost of equals. The paper
+--   does not say what the candidates are: mentions takes the head words of the mentions that start earlier, words every
+--   other word of the input, later ones and punctuation too.
 -- note: a head that attends to no candidate at all (all weights are 0) predicts nothing and is wrong.
 -- param candidates
 -- param layer smallint = null: only this layer

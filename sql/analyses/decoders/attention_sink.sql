@@ -10,8 +10,7 @@
 --   --max-tokens 64 --unit token. The shorter an input, the more of it goes to the first position by chance: uniform
 --   attention of a causal model exceeds 0.3 in inputs of up to 9 positions (sink_chance).
 -- note: the last positions of an input are seen by few: the very last one of a causal model by itself alone.
--- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
---   Student's t.
+-- note: intervals are by documents (by inputs if the source marks none or the run has only one), with Student's t.
 -- param epsilon double = 0.3: mean attention above which a position is a sink of a head
 -- param to_position integer = null: only this position, from 0; null for all
 -- column position bigint: 0-based place in the input

@@ -1,6 +1,5 @@
 -- title: Induction heads: how much each head attends to the token after an earlier occurrence of the same token
--- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens'
---   detect_head
+-- paper: Olsson et al. 2022 (In-context learning and induction heads); score by TransformerLens' detect_head
 -- grain: one row per (layer, head)
 -- formula: score = mean over inputs of Σ_i Σ_{j ∈ P(i)} α(i, j) / Σ_i Σ_j α(i, j)
 -- formula: P(i) = {j + 1 : j < i, token(j) = token(i)}
@@ -13,8 +12,7 @@
 -- note: natural text repeats words that are frequent or related; on random tokens that come twice a model can use
 --   nothing but the pattern itself: attnbank ingest --repeat 50 --unit token.
 -- note: tokens are the same where the vocabulary writes them alike; words, in a run of words, where their pieces are.
--- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
---   Student's t.
+-- note: intervals are by documents (by inputs if the source marks none or the run has only one), with Student's t.
 -- param exclude_bos, exclude_current_token, control_run
 -- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document

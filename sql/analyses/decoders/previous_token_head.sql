@@ -1,6 +1,5 @@
 -- title: Previous-token heads: how much each head attends to the token before
--- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens'
---   detect_head
+-- paper: Olsson et al. 2022 (In-context learning and induction heads); score by TransformerLens' detect_head
 -- grain: one row per (layer, head)
 -- formula: score = mean over inputs of Σ_i Σ_{j ∈ P(i)} α(i, j) / Σ_i Σ_j α(i, j)
 -- formula: P(i) = {i − 1}
@@ -8,10 +7,9 @@
 -- run: needs=shares favours=sentence/token
 -- weights: $exclude_bos
 -- plot: grid color=weight domain=0,1
--- note: without exclude_bos score is previous of relative_position; weight is the mean over the positions that have one
---   before them.
--- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
---   Student's t.
+-- note: without exclude_bos score is previous of relative_position; weight is the mean over positions with one before
+--   them.
+-- note: intervals are by documents (by inputs if the source marks none or the run has only one), with Student's t.
 -- param exclude_bos, exclude_current_token, control_run
 -- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document

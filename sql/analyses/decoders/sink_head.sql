@@ -1,13 +1,11 @@
 -- title: Attention sinks by head
 -- paper: Gu et al. 2025 (When attention sink emerges in language models), equation 7
 -- grain: one row per (layer, head)
--- formula: sink = mean over inputs of 1(α(k) > epsilon); weight = mean over inputs of α(k), with α(k) as in
---   attention_sink
+-- formula: sink, weight = means over inputs of 1(α(k) > epsilon) and of α(k), as in attention_sink
 -- run: needs=shares favours=document/token
 -- plot: grid color=sink,weight domain=0,1
 -- note: the mean of sink over all heads is that of attention_sink.
--- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
---   Student's t.
+-- note: intervals are by documents (by inputs if the source marks none or the run has only one), with Student's t.
 -- param epsilon double = 0.3: mean attention above which the position is a sink of a head
 -- param to_position integer = 0: the position, from 0
 -- column layer, head

@@ -31,8 +31,7 @@
 -- column class varchar: the part of speech, the relation or the name of the class
 -- column layer, head
 -- column received double: mean weight on a position of the class
--- column given double: mean weight from a position of the class to another word (token); null where no input has
---   another
+-- column given double: mean weight from a position of the class to another word (token); null without another
 -- column chance double: what uniform attention would give
 -- column positions bigint: positions of the class
 -- column sequences bigint: inputs that have one

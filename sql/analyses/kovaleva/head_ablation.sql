@@ -1,8 +1,7 @@
 -- title: How much the masked-language-model loss increases without a head or a layer, the largest increase first
 -- paper: Kovaleva et al. 2019, section 4.6 (disabling self-attention heads)
 -- grain: one row per thing disabled (none, a head or a layer) and way of disabling it
--- formula: loss(x) = −1/|T| Σ_{t ∈ T} ln P_x(t), where T are the masked tokens of the run and P_x is the model
---   without x
+-- formula: loss(x) = −1/|T| Σ_{t ∈ T} ln P_x(t), where T are the masked tokens of the run and P_x the model without x
 -- formula: increase(x) = loss(x) − loss(none)
 -- run: needs=losses
 -- plot: grid color=increase panel=replacement

@@ -1,12 +1,11 @@
 -- title: The attention patterns of each head: vertical, diagonal, vertical + diagonal, block or heterogeneous
 -- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
 -- grain: one row per (layer, head)
--- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP ∪ F} α(i, j), where F is a first
---   word that is set apart (run.first_word)
--- formula: diagonal_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ W, |i − j| ≤ 1} α(i, j); without j = i where itself
---   is false
--- formula: blockness = mean over inputs of (b − e) / (1 − e), with b = Σ_{i,j in the same segment} α(i, j) / Σ_{i,j
---   ∈ W} α(i, j) and e = (n_A² + n_B²) / (n_A + n_B)²
+-- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP ∪ F} α(i, j), where F is a first word that is
+--   set apart (run.first_word)
+-- formula: diagonal_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ W, |i − j| ≤ 1} α(i, j); without j = i if not itself
+-- formula: blockness = mean over inputs of (b − e) / (1 − e), with b = Σ_{i,j in the same segment} α(i, j) / Σ_{i,j ∈
+--   W} α(i, j) and e = (n_A² + n_B²) / (n_A + n_B)²
 -- formula: W are the positions of words (tokens); n_A and n_B of them are in the first and in the second segment
 -- run: needs=shares favours=pair/token
 -- plot: grid color=pattern
@@ -26,8 +25,7 @@
 -- param min_block double = 0.5: blockness from which a map is made of blocks
 -- param itself boolean = true: whether the main diagonal (a word itself) is part of the diagonal
 -- column layer, head
--- column vertical double: share of its maps that are vertical; null, as vertical_diagonal, where no input has special
---   tokens
+-- column vertical double: share of maps that are vertical; null, as vertical_diagonal, if no input has special tokens
 -- column diagonal double: share that are diagonal
 -- column vertical_diagonal double: share that are both
 -- column block double: share that are made of blocks

@@ -10,8 +10,7 @@
 --   domain=0,1
 -- empty: no relation has min_count dependents in a corpus (--min-count 1 shows them all)
 -- note: the runs are those of one model over every corpus of the bank with trees: the run that answers, and of each
---   other corpus the newest with its context, unit and way to merge pieces. The model must have read them all to be
---   compared.
+--   other corpus the newest with its context, unit and way to merge pieces. The model must have read them all.
 -- note: the corpora count alike, however large they are. A corpus with fewer than min_count dependents of a relation
 --   has no row for it, and does not count in the choice of its common head.
 -- note: each best head is chosen on the words that it is scored on; universal_head scores heads on other corpora.

@@ -4,17 +4,15 @@
 -- formula: accuracy = mean over the corpora of accuracy_c, as in head_accuracy over the run of corpus c
 -- formula: gain = mean over the corpora of accuracy_c − offset_accuracy_c, where the offset is the best of corpus c
 -- formula: among_three = |{c : fewer than three heads and directions have a higher accuracy_c}|
--- formula: chosen(c) = argmax_{h, v} of the mean of accuracy_d over the corpora d ≠ c; chosen_by = |{c : chosen(c) =
---   (h, v)}|
+-- formula: chosen(c) = argmax_{h, v} of the mean accuracy_d over corpora d ≠ c; chosen_by = |{c : chosen(c) = (h, v)}|
 -- formula: held_out_accuracy = mean of accuracy_c over the corpora c with chosen(c) = (h, v)
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=accuracy panel=direction domain=0,1
 -- empty: no corpus has min_count dependents of the relation
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. The corpora
 --   count alike, however large they are; one with fewer than min_count dependents of the relation is left out.
--- note: held_out_accuracy is the accuracy of a head on corpora that it was not chosen on: each corpus is left out once,
---   and the head that is best over the others is scored on it. Null for a head that is never chosen, and if there is
---   only one corpus.
+-- note: held_out_accuracy is that of a head on corpora that it was not chosen on: each corpus is left out once, and the
+--   head that is best over the others is scored on it. Null for a head that is never chosen, and with one corpus.
 -- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency), and the
 --   heads are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
 -- param relation varchar = null: a relation; by default all dependents
@@ -31,8 +29,7 @@
 -- column held_out_accuracy double: mean of its accuracy in those; null where there is none
 -- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is
 --   scored on: 1 unless the model is causal
--- column overall double: mean over all the corpora of the share of all dependents that it finds, by which heads are
---   ranked
+-- column overall double: mean over all corpora of the share of all dependents that it finds, which ranks heads
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 

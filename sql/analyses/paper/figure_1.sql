@@ -12,9 +12,7 @@
 -- column pattern varchar: broad, previous, next, cls, sep, punctuation or first
 -- column layer, head
 -- column value double: how much the head shows it: entropy in nats for broad, else mean weight, in [0, 1]
--- column sentence
--- column sent_id varchar: its name in the corpus; null where it has none
--- column run
+-- column sentence, sent_id, run
 with
 
 head_value as (

@@ -7,8 +7,8 @@
 -- note: with the defaults of entropy.
 -- column panel varchar: above (from every token) or below (from [CLS])
 -- column layer, head
--- column entropy double: mean entropy, in nats; null below where there is no [CLS], and of a causal model, whose [CLS]
---   sees itself alone
+-- column entropy double: mean entropy, in nats; null below without a [CLS], or if that sees itself alone (causal
+--   models)
 -- column uniform double: the line of uniform attention, in nats
 -- column run
 with

@@ -8,17 +8,14 @@
 --   (--min-count 10 tries rarer relations, --p-below 2 shows them all)
 -- note: the sentence is the one of 8 to 16 words with the most dependents of the relation, of equals the shortest, then
 --   the first; where there is none, the shortest that has one. Whether the head finds them does not matter. The paper
---   chose its examples by hand, and has a head for coreference beside these: see best_coreference_head, and show
---   --coreference.
+--   chose its examples by hand, and has one for coreference: see best_coreference_head, and show --coreference.
 -- param most integer = 6: number of relations
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param p_below double = 0.05: leave out relations whose p_corrected is not below it; 2 leaves none out
 -- param run
 -- column relation, layer, head, direction, n, accuracy, gain
 -- column p_corrected double: as in best_relation: for all heads, directions and relations that were tried
--- column sentence
--- column sent_id varchar: its name in the corpus; null where it has none
--- column run
+-- column sentence, sent_id, run
 with
 
 ranked_relation as (

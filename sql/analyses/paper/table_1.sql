@@ -9,8 +9,7 @@
 --   tries the offsets -3 to 2 and is clamped to the sentence; this one tries -3 to 3 and is not (see offset_baseline).
 -- note: of a causal model a head and its offset are scored on the dependents that the direction can find, so that
 --   accuracy and baseline are shares of these alone; best_head has the share of all dependents that they are
---   (findable). In most relations the direction is later_to_earlier: both look from the later of the two words to the
---   earlier.
+--   (findable). In most relations the direction is later_to_earlier: both look from the later word to the earlier.
 -- note: a head is chosen on the words that it is scored on, as in the paper; held_out is the accuracy on one half of
 --   the documents of the head that is best on the other half.
 -- column relation
@@ -19,8 +18,7 @@
 -- column baseline varchar: per cent at the best fixed offset, and the offset
 -- column n, direction
 -- column held_out decimal(4,1): per cent on every second document (or sentence) of the head that is best on the others
--- column findable decimal(4,1): per cent of the dependents of the relation that n are: those that the direction can
---   find
+-- column findable decimal(4,1): per cent of the relation's dependents that n are: those that the direction can find
 -- column run
 select
     relation,

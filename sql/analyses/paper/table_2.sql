@@ -1,8 +1,7 @@
 -- title: Table 2 as the paper prints it: how often rule baselines and the best head find an antecedent, in per cent
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per model: the three baselines, then the head that is best on all mentions
--- formula: 100 × accuracy of coreference_baseline; 100 × accuracy of coreference_accuracy for argmax_h
---   correct_h(all)
+-- formula: 100 × accuracy of coreference_baseline; 100 × accuracy of coreference_accuracy for argmax_h correct_h(all)
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: true
 -- empty: no mention of the run has an antecedent in its own input

@@ -1,17 +1,14 @@
 -- title: Table 3 as the paper prints it: the accuracy of each probe, in per cent of the words
 -- paper: Clark et al. 2019, section 5, table 3
 -- grain: one row per kind of probe that the bank has, in the paper's order; of random weights per (kind, seed)
--- formula: uas = 100 × |{d : the head found is the gold one}| / |{d}| over the words d, and uuas over the edges, as
---   in probe_accuracy
+-- formula: uas = 100 × |{d : found head = gold head}| / |{d}| over words d, uuas over the edges, as in probe_accuracy
 -- empty: no probe of that run keeps the word vector of ROOT in its place
 -- note: the newest probe on trained weights decides which model and which part of which corpus are shown. Each row is
 --   the newest probe of its kind for these; random weights are the controls, and run tells their seed. Probes with ROOT
 --   at the published place are left out, and so is punctuation.
 -- note: the paper's structural probe is not here: it does not probe attention.
--- note: the training differs from the published one, and a word is not a candidate for its own head: see
---   probe_accuracy.
--- param run varchar = null: name or id of the run that the probes are scored on; by default that of the newest probe on
---   trained weights
+-- note: the training differs from the published one, and no word is its own candidate: see probe_accuracy.
+-- param run varchar = null: name or id of the run they are scored on; by default that of the newest on trained weights
 -- column probe varchar: what the probe reads
 -- column embeddings varchar: where its word vectors come from; null where it uses none
 -- column uas decimal(4,1): per cent of the words whose head it finds

@@ -2,8 +2,7 @@
 -- paper: Clark et al. 2019, section 5
 -- grain: one row per (probe, relation), the probes in the order of their training
 -- formula: uas = |{d : argmax_c P(c is the head of d) is the gold head}| / |{d}|, over the words d except punctuation
--- formula: uuas = |{(d, g) : d is found as the head of g, or g as that of d}| / |{(d, g)}|, over the gold edges
---   between two words
+-- formula: uuas = |{(d, g) : d is found as head of g, or g of d}| / |{(d, g)}|, over the gold edges between two words
 -- formula: attention alone: P(c is the head of d) ∝ exp(Σ_h (w_h α_h(d, c) + u_h α_h(c, d)))
 -- plot: bars x=uas y=probe,kind low=low high=high panel=relation aside=n domain=0,1
 -- empty: no probe has scores for this relation
@@ -14,8 +13,7 @@
 --   run has only one); what another training run would give is not in them.
 -- note: where the training differs from the published code: it learns for one epoch, from one sentence at a time; here
 --   it goes on for up to 100 epochs, in batches of 16 sentences, until the loss of held-out documents falls no more,
---   and the best epoch is kept. There a word may be its own head, a mistake that only that probe can make; here it may
---   not.
+--   and the best epoch is kept. There a word may be its own head, a mistake that only that probe can make; here not.
 -- param relation varchar = 'all': only this relation (or all); null for every one
 -- param probe integer = null: only the probe of this number; by default every one
 -- column probe integer: probe.id

@@ -2,8 +2,7 @@
 -- paper: Clark et al. 2019, section 3.3, figure 4
 -- grain: one row per (layer, head)
 -- formula: entropy = mean over inputs of 1/n Σ_i H(i), with H(i) = −Σ_j p(i, j) ln p(i, j)
--- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n, or of a causal model
---   1/n Σ_i ln i
+-- formula: entropy_from_cls, uniform = means over inputs of H([CLS]) and ln n, or of a causal model 1/n Σ_i ln i
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: needs=sums favours=pair/token
 -- weights: $smoothing <> 0

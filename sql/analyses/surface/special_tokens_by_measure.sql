@@ -17,8 +17,7 @@
 -- column weight_on_punctuation double: mean weight on . and ,
 -- column norm_on_punctuation double: share of all norms that . and , have
 -- column weight_on_first double: mean weight on a first word that is set apart; null where none is
--- column norm_on_first double: share of all norms that such a word has, without what it keeps of itself; null where
---   none is
+-- column norm_on_first double: share of all norms that it has, without what it keeps of itself; null for none
 -- column norms_run varchar: name of the run of norms
 -- column run
 with

@@ -2,8 +2,7 @@
 -- paper: Clark et al. 2019, section 4.2, table 1
 -- grain: one row per relation, the most frequent first
 -- formula: (head, direction)*(r) = argmax_{h, v} |{d ∈ D(r) : prediction_{h,v}(d) = head(d)}|, as in head_accuracy
--- formula: accuracy(r) = |{d ∈ D(r) : prediction*(d) = head(d)}| / |D(r)|, where D(r) are the dependents of
---   relation r
+-- formula: accuracy(r) = |{d ∈ D(r) : prediction*(d) = head(d)}| / |D(r)|, where D(r) are the dependents of relation r
 -- formula: offset(r) = argmax_k |{d ∈ D(r) : d + k = head(d)}|; gain = accuracy − offset_accuracy
 -- formula: low, high = (p + z²/2m ∓ z √(p (1 − p) / m + z²/4m²)) / (1 + z²/m), where p is accuracy, z = 1.96 and m the
 --   effective number of independent dependents, given their documents (Korn and Graubard 1998)
@@ -23,10 +22,8 @@
 --   direction is later_to_earlier, both others together; head_accuracy has the two directions apart.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, min_count, run, subtypes, possessive, offsets, clamped
--- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low
--- column gain_high
--- column held_out_accuracy double: accuracy on every second document (or sentence) of the head that is best on the
---   others
+-- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low, gain_high
+-- column held_out_accuracy double: accuracy on every second document (or sentence) of the best head of the others
 -- column findable, overall, run
 with
 

@@ -8,14 +8,13 @@
 -- formula: offset(r) = the offset that is best on the dependents that the head is chosen on; offset_accuracy, gain,
 --   gain_low, gain_high, cohens_h and p_value as in head_score, over the dependents that it is scored on
 -- formula: p_corrected: as in head_score, where the largest statistic is of the relations that have 10 dependents or
---   more in both halves, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
+--   more in both halves, whichever are shown; all is not one, and its p_corrected is its p_value
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,in_sample_accuracy label=layer,head aside=n
 --   domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
--- note: halves are every second document of the corpus, or every second sentence if the source marks no documents or
---   the run has only one. With choose := 'train' the head is chosen on the documents whose split is train and scored on
---   all others.
+-- note: halves are every second document, or every second sentence if the source marks no documents or the run has only
+--   one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
 -- note: head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: optimism is how much choosing the head on the scored words inflates its accuracy: in_sample_accuracy minus
@@ -27,8 +26,8 @@
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split
 -- param run, subtypes, possessive, offsets
--- column relation, n, layer, head, direction, accuracy, low, high
--- column offset, offset_accuracy, gain, gain_low, gain_high, cohens_h
+-- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low, gain_high,
+--   cohens_h
 -- column clusters bigint: how many clusters the scored dependents are in
 -- column clustered_by, p_value
 -- column p_corrected double: p_value, corrected for the relations; null for one with fewer than 10 dependents

@@ -15,16 +15,14 @@
 -- column relation, n, clusters, clustered_by
 -- column tried bigint: heads and directions that the best one was chosen from, on these very words
 -- column layer, head, direction, accuracy, low, high, ceiling, offset, offset_accuracy, gain, gain_low, gain_high,
---   cohens_h
--- column clusters_needed, p_corrected, p_documents_corrected
+--   cohens_h, clusters_needed, p_corrected, p_documents_corrected
 -- column held_out_n bigint: dependents of the other half; null where there is none
 -- column held_out_layer smallint: 1-based layer of the head that is best on every second document or sentence
 -- column held_out_head smallint: 1-based number of that head in its layer
 -- column held_out_direction varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column held_out_accuracy double: share of the dependents of the other half whose head it finds, in [0, 1]
 -- column held_out_low double: lower end of the 95 % interval of held_out_accuracy by documents
--- column held_out_high double: upper end of that interval; null, like held_out_low, if they are in one document of
---   several
+-- column held_out_high double: upper end of that interval; null, like held_out_low, if in one document of several
 -- column held_out_offset integer: the offset that is best on every second document or sentence
 -- column held_out_offset_accuracy double: share of the dependents of the other half whose head is there, in [0, 1]
 -- column held_out_gain double: held_out_accuracy minus held_out_offset_accuracy

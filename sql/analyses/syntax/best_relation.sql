@@ -1,8 +1,7 @@
 -- title: The relation that each head finds best, by its gain over the best fixed offset
 -- paper: Clark et al. 2019, section 4.2: table 1 the other way round, by head
 -- grain: one row per head, or per (layer, head, rank) with most
--- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, where h is a head and v a
---   direction
+-- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, for head h, direction v
 -- formula: relation*(h) = argmax_{r, v} gain(h, v, r), of relations with min_count dependents or more
 -- formula: p_value as in head_score; p_corrected as there, where the largest statistic is of all heads, directions and
 --   relations with 10 dependents or more, whichever of them are shown (tried: how many these are)
@@ -11,8 +10,7 @@
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: a gain of 0 or less: no relation is found better than by a fixed offset.
 -- note: of many relations and two directions some are above their offset by chance: the picture names the relation only
---   where p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where there are fewer than
---   5.
+--   where p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where fewer than 5.
 -- note: relations with fewer than 100 dependents are left out, as in the published code. For rare ones the best head is
 --   often best by chance: --min-count 10 shows them.
 -- note: offset is a word of SQL: write "offset", or qualify it.
@@ -21,9 +19,7 @@
 -- param run, subtypes, possessive, offsets, clamped
 -- column layer, head
 -- column rank bigint: 1 for the relation that is found best; of equal gains the first by name
--- column relation, direction, n, accuracy
--- column offset, offset_accuracy, gain
--- column p_value, p_corrected
+-- column relation, direction, n, accuracy, offset, offset_accuracy, gain, p_value, p_corrected
 -- column tried bigint: heads, directions and relations that were tried, for which p_corrected is corrected
 -- column findable, run
 with

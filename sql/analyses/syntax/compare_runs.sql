@@ -1,16 +1,13 @@
 -- title: The best head for each relation in two runs, on the words of both
--- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, two-sided, corrected by max-T (see
---   head_score)
+-- paper: beside Clark et al. 2019, section 4.2; two-sided sign flips, corrected by max-T (see head_score)
 -- grain: one row per relation, the most frequent first
--- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same
---   dependents
+-- formula: difference = accuracy_a − accuracy_b, of each run's best head and direction on the same dependents
 -- formula: difference_low, difference_high: 95 % of the paired difference, as gain_low and gain_high of head_score
 -- formula: cohens_h = 2 arcsin √accuracy_a − 2 arcsin √accuracy_b
--- formula: p_value = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
---   only_a − only_b in cluster d of D (a document, or a sentence: see clustered_by)
+-- formula: p_value = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d = only_a −
+--   only_b in cluster d of D (a document, or a sentence: see clustered_by)
 -- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the
---   relations with 10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is
---   its p_value
+--   relations with 10 dependents or more, whichever are shown; all is not one, and its p_corrected is its p_value
 -- plot: bars x=difference y=relation low=difference_low high=difference_high aside=n
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
@@ -27,9 +24,8 @@
 --   directions, so that both may be given the side of the head.
 -- param run_a varchar = null: name or id of a run; by default the bank's default run, else the newest finished one of
 --   trained weights over single sentences
--- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
---   inputs are of the same kind (sentences, documents), a random control only of the model of run_a unless there is
---   no other
+-- param run_b varchar = null: name or id of another over its corpus; by default the newest finished one whose inputs
+--   are of the same kind (sentences, documents), random controls only of the model of run_a unless there is no other
 -- param relation, min_count
 -- param choose varchar = 'half' {half, train, all}: where the heads are chosen: on every second document, or on the
 --   documents whose split is train, and scored on the others; or on all the words that they are scored on

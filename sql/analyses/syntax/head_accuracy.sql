@@ -1,16 +1,15 @@
 -- title: How often the word that each head attends to most is the gold head, per relation and direction
 -- paper: Clark et al. 2019, section 4.2
 -- grain: one row per (relation, layer, head, direction)
--- formula: accuracy(r) = |{d ∈ D(r) : prediction(d) = head(d)}| / |D(r)|, where D(r) are the dependents of relation
---   r
+-- formula: accuracy(r) = |{d ∈ D(r) : prediction(d) = head(d)}| / |D(r)|, where D(r) are the dependents of relation r
 -- formula: dependent_to_head: prediction(d) = argmax_{j ∈ W, j ≠ d} α(d, j), where W are the positions of words
 -- formula: head_to_dependent: prediction(d) = argmax_{j ∈ W, j ≠ d} α(j, d)
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=accuracy panel=relation,direction domain=0,1
--- note: dependent_to_head takes the word that the dependent attends to most; head_to_dependent the word that attends
---   to the dependent most. Special tokens and the word itself are left out, ties go to the leftmost.
--- note: the row all counts every word, punctuation too, and a root as always wrong (as the published code);
---   in the relations a root has no head to find and is left out.
+-- note: dependent_to_head takes the word that the dependent attends to most; head_to_dependent the word that attends to
+--   the dependent most. Special tokens and the word itself are left out, ties go to the leftmost.
+-- note: the row all counts every word, punctuation too, and a root as always wrong (as the published code); in the
+--   relations a root has no head to find and is left out.
 -- note: of a causal model each direction is scored on the dependents whose head it can find: dependent_to_head where
 --   the head stands to the left, head_to_dependent where it stands to the right; findable is their share.
 --   later_to_earlier is both together, from the later of the two words to the earlier, whichever of them is the

@@ -16,8 +16,8 @@
 -- note: of a causal model the dependents are those that the direction can find (see gold_dependency).
 -- param head varchar = null: layer and head, as 3-1; by default the best for the relation
 -- param relation varchar = null: only dependents of this relation; by default all that have a head
--- param direction varchar = null {dependent_to_head, head_to_dependent, later_to_earlier}: whose attention it is,
---   the last only of a causal model; by default that in which the head is better
+-- param direction varchar = null {dependent_to_head, head_to_dependent, later_to_earlier}: whose attention it is, the
+--   last only of a causal model; by default that in which the head is better
 -- param run, subtypes, possessive
 -- column layer, head, direction
 -- column breakdown varchar: relation, upos or distance

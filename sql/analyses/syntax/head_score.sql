@@ -11,13 +11,11 @@
 --   cluster d of D (a document, or a sentence: see clustered_by); 1 if Σ_d x_d ≤ 0
 -- formula: p_corrected = share of the signs with max_h T_h(s) ≥ T_h(1), where T_h(s) = Σ_d s_d x_hd / √(Σ_d x_hd²), and
 --   h is every head and direction here: all the signs of up to 11 clusters, of more 1,999 drawn ones and 1
--- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters, and at least
---   5
+-- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters; at least 5
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=gain panel=direction
 -- empty: no dependent has the relation
--- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong
---   baseline.
+-- note: the offset is the best of those tried on these very pairs, so that the test is against a strong baseline.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
 -- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: the smallest possible p is
@@ -25,18 +23,15 @@
 --   are counted with those before (see gold_dependency, cluster).
 -- note: McNemar's test would assume that dependents are independent of each other, which those of a document are not,
 --   and is too often significant: mcnemar_better(only_head, only_offset) has its p.
--- note: of a causal model each direction, and its offset, are scored on the dependents that the direction can find (see
---   gold_dependency).
+-- note: of a causal model each direction and offset is scored on the dependents that it can find (see gold_dependency).
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: low and high are for a head that was not chosen for its accuracy; they are too high for the best of many.
 -- param relation varchar = null: a relation of the trees, or a saved one; by default all
 -- param offsets, run, subtypes, possessive
 -- column layer, head, direction, n, clusters, clustered_by, correct, accuracy, low, high
 -- column design_effect double: variance of accuracy, divided by what it were if the dependents were independent
--- column ceiling, offset, offset_accuracy, gain, gain_low, gain_high, cohens_h
--- column only_head bigint: dependents whose head the head finds and the offset does not
--- column only_offset bigint: dependents whose head the offset finds and the head does not
--- column clusters_needed, p_value, p_corrected, p_documents, p_documents_corrected, findable, overall, run
+-- column ceiling, offset, offset_accuracy, gain, gain_low, gain_high, cohens_h, only_head, only_offset,
+--   clusters_needed, p_value, p_corrected, p_documents, p_documents_corrected, findable, overall, run
 with
 
 baseline as (

@@ -5,8 +5,8 @@
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid x=offset y=relation color=accuracy domain=0,1
 -- note: offset 1 predicts the next word, -1 the one before. An offset that leaves the sentence is wrong.
--- note: the published code clamps it instead: past the last word it predicts that word, before the first one the
---   root. So it is right as well for heads that are the last word, and in the row all for a root among the first words.
+-- note: the published code clamps it instead: past the last word it predicts that word, before the first one the root.
+--   So it is right as well for heads that are the last word, and in the row all for a root among the first words.
 --   clamped := true does the same.
 -- note: the published code tries -3 to 2; table 1 of the paper has none beyond that.
 -- note: offset is a word of SQL: write "offset", or qualify it.

@@ -8,16 +8,13 @@
 -- plot: lines x=step y=accuracy color=relation low=low high=high along=log
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: the runs are those of all checkpoints of the series of the run that answers which are like it (head_history).
--- note: halves are every second document of the corpus, or every second sentence if the source marks no documents or
---   the run has only one. The head is chosen at each step: same says whether it is that of the last step.
+-- note: halves are every second document, or every second sentence if the source marks no documents or the run has only
+--   one. The head is chosen at each step: same says whether it is that of the last step.
 -- param relation varchar = null: only this relation (or all); by default the most frequent ones
 -- param top integer = 5: number of relations, the most frequent first; null for all
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param run, subtypes
--- column relation
--- column step bigint: step of the training
--- column tokens_seen bigint: tokens that the model had seen by then; null where that is not known
--- column n, layer, head, direction, accuracy, low, high
+-- column relation, step, tokens_seen, n, layer, head, direction, accuracy, low, high
 -- column chosen_accuracy double: its accuracy on the dependents that it was chosen on
 -- column offset_accuracy double: share of the scored dependents' heads that the best fixed offset finds on all of them
 -- column same boolean: whether the last step takes the same head and direction

@@ -9,11 +9,8 @@
 -- param source varchar = 'all' {head, layer, all}: whose attention
 -- param layer smallint = null: layer of a head, or of the mean of one
 -- param head smallint = null: head in its layer
--- param sentence bigint = null: sentence.id; by default every sentence
--- param run
--- column sentence
--- column first_position smallint: position of its first word
--- column last_position smallint: position of its last word
+-- param sentence, run
+-- column sentence, first_position, last_position
 -- column phrase varchar: its words, as the positions have them
 -- column is_constituent boolean: whether the annotation has a phrase of the same words
 -- column source varchar: head, layer (mean) or all (mean)

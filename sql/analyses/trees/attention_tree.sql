@@ -4,19 +4,17 @@
 -- formula: tree = argmax over the trees of the words of Σ_{(d, g)} w(d, g), where w is α(d, g), α(g, d) or their mean
 -- run: unit=word needs=decoded_trees usual=sentence
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: by default the tree of the head and direction that finds most gold dependencies in the run (tree_accuracy),
---   or of the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
--- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word
---   that is set apart has none.
--- param root varchar = 'none' {none, gold}: what the decoder is given of the root
--- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- note: by default the tree of the head and direction that finds most gold dependencies in the run (tree_accuracy), or
+--   of the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
+-- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word that
+--   is set apart has none.
+-- param root, decoder
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention
 -- param layer smallint = null: layer; by default the one that finds most
 -- param head smallint = null: head; by default the one that finds most
 -- param direction varchar = null {dependent_to_head, head_to_dependent, both, later_to_earlier}: what the weight of an
 --   arc is; by default the one that finds most
--- param sentence bigint = null: sentence.id; by default every sentence
--- param run
+-- param sentence, run
 -- column sentence
 -- column dependent bigint: word.id of the word
 -- column position smallint: position of the word

@@ -2,8 +2,7 @@
 -- paper: Htut et al. 2019 and Limisiewicz et al. 2020, beside Clark et al. 2019, section 5, table 3
 -- grain: one row per (tree, class), of random weights per seed as well; the trees in a fixed order
 -- formula: (head, direction)* = argmax of uuas (or uas) over the dependencies of one half of the documents
--- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half;
---   uas of d → g alone
+-- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the other half; uas of d → g alone
 -- formula: low, high: 95 % Wilson interval, where n is the effective number of independent dependencies (by documents)
 -- formula: gain = (only_tree − only_chain) / n, where only_tree are the dependencies that the tree has and adjacent
 --   words lack, only_chain the reverse; over_head likewise, compared with the best head; their 95 % intervals are those
@@ -16,40 +15,36 @@
 --   source marks no documents or the run has only one.
 -- note: random weights is the best head of each run of random weights of the same build over the corpus, one per seed,
 --   if its trees were decoded (attnbank compute attention_tree --run CONTROL).
--- note: chains join neighbouring words: the head of each is the next word, or the previous word; of adjacent words it
---   is either.
+-- note: chains join neighbouring words: the head of each is the next word, or the previous; of adjacent words either.
 -- note: two trees differ where the interval of their difference leaves out 0, whether or not their own intervals
 --   overlap: the same dependencies are easy for both.
 -- note: models must be compared on the same words: with words_of := 'a causal run' the trees of an encoder are chosen
 --   and scored without the first word of each input.
--- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its
---   uas counts roots. Its intervals are of resampled documents. With a class of length it has no row.
+-- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its uas
+--   counts roots. Its intervals are of resampled documents. With a class of length it has no row.
 -- note: with classification := 'relation' uuas is the recall of each relation.
--- param root varchar = 'none' {none, gold}: what the decoder is given of the root
--- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param root, decoder
 -- param measure varchar = 'uuas' {uuas, uas}: the score by which the best head and layer are chosen
 -- param classification varchar = null {relation, length}: also one row for each relation, or range of sentence lengths
--- param punctuation boolean = false: score dependencies of punctuation too
--- param words_of varchar = null: name or id of another run over the corpus; score only dependencies that its trees can
---   have, too
+-- param punctuation
+-- param words_of varchar = null: name or id of another run over the corpus; score only what its trees can have, too
 -- param run
--- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, next word,
---   previous word, or probe: and its kind
+-- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, next word, previous
+--   word, or probe: and its kind
 -- column seed integer: seed of the random weights; null for other trees
 -- column layer smallint: 1-based layer; null where it is not of one
 -- column head smallint: 1-based head; null where it is not of one
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier; null where it has none
 -- column class varchar: the relation, or the range of the length of the sentence in words; all for all dependencies
 -- column n bigint: gold dependencies that are scored
--- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
---   causal models, or the words of another run are scored; null for probes
+-- column findable double: their share of all, in [0, 1]: 1 unless a first word is set apart, as in causal models, or
+--   the words of another run are scored; null for probes
 -- column uuas double: share of the dependencies that the tree has in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
 -- column gain double: uuas minus that of adjacent words, on the same dependencies; null for chains and probes
 -- column gain_low, gain_high
--- column over_head double: uuas minus that of the best head, on the same dependencies; null but for other trees of
---   attention
+-- column over_head double: uuas minus the best head's on the same dependencies; null but for other attention trees
 -- column over_head_low double: lower end of the 95 % interval of over_head
 -- column over_head_high double: upper end of the 95 % interval of over_head
 -- column uas double: share of the dependencies that the tree has, in [0, 1]; null for adjacent words

@@ -1,8 +1,7 @@
 -- title: How many gold phrases are in the binary trees that are split from attention
 -- paper: Kim et al. 2020 (Are pre-trained language models aware of phrases?), section 3
 -- grain: one row per (source, layer, head), the best first, and one per baseline
--- formula: f1 = mean over the sentences of 2 |G ∩ P| / (|G| + |P|), where G are the gold phrases and P those of the
---   tree
+-- formula: f1 = mean over the sentences of 2 |G ∩ P| / (|G| + |P|), of gold phrases G and phrases P of the tree
 -- formula: low, high: 95 % interval of f1, from the variance among documents
 -- formula: recall = Σ |G ∩ P| / Σ |G|; precision = Σ |G ∩ P| / Σ |P|
 -- run: unit=word needs=spans usual=sentence

@@ -11,15 +11,13 @@
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
 -- note: roots are left out, which uas would count if they were given. Punctuation is a word of the tree, and is not
 --   scored unless punctuation := true.
--- note: of the direction both, and of causal models, arcs have no direction of their own: uas says how well they
---   point away from the root, and is worth little without root := 'gold'.
+-- note: of the direction both, and of causal models, arcs have no direction of their own: uas says how well they point
+--   away from the root, and is worth little without root := 'gold'.
 -- note: adjacent is the score of a chain of neighbouring words. best_tree chooses on one half of the documents and
 --   scores on the other; here a row is scored on all, so that the best of many rows is too good.
--- param root varchar = 'none' {none, gold}: what the decoder is given of the root
--- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param root, decoder
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention; null for every one
--- param punctuation boolean = false: score dependencies of punctuation too
--- param run
+-- param punctuation, run
 -- column source varchar: whose attention it is: head, layer (mean), all (mean) or ensemble (tree_ensemble)
 -- column layer, head
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
@@ -30,12 +28,10 @@
 -- column uas double: share of the dependencies that the tree has, in [0, 1]
 -- column correct bigint: those that it has
 -- column n bigint: gold dependencies between two words that a tree can have
--- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
---   causal models
+-- column findable double: their share of all, in [0, 1]: 1 unless a first word is set apart, as in causal models
 -- column adjacent double: share of the n that join neighbouring words
 -- column gain double: uuas minus adjacent
--- column gain_low, gain_high
--- column run
+-- column gain_low, gain_high, run
 with
 
 coverage as (

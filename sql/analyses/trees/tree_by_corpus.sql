@@ -2,30 +2,24 @@
 -- paper: beside Htut et al. 2019, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per corpus
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
--- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over the other
---   corpora e ≠ c
+-- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over corpora e ≠ c
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
 --   effective number of independent dependencies (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head aside=n
 --   domain=0,1
 -- empty: fewer than two corpora have trees that were decoded in this way (attnbank compute attention_tree --run RUN)
--- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those
---   whose trees were decoded count. The corpora count alike, however large they are.
+-- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those whose
+--   trees were decoded count. The corpora count alike, however large they are.
 -- note: uuas is that of a head which was chosen on the other corpora; best_uuas is of the head that is best on the
 --   words that it is scored on.
--- param root varchar = 'none' {none, gold}: what the decoder is given of the root
--- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
--- param punctuation boolean = false: score dependencies of punctuation too
--- param corpora
--- param run
+-- param root, decoder, punctuation, corpora, run
 -- column corpus, language
 -- column n bigint: gold dependencies between two words that a tree can have
--- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
---   causal models
+-- column findable double: their share of all, in [0, 1]: 1 unless a first word is set apart, as in causal models
 -- column layer, head
--- column direction varchar: of the head that is best over the other corpora: dependent_to_head, head_to_dependent,
---   both or later_to_earlier
+-- column direction varchar: of the head that is best over the other corpora: dependent_to_head, head_to_dependent, both
+--   or later_to_earlier
 -- column uuas double: share of the dependencies that its trees have here in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like high, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
@@ -34,8 +28,7 @@
 -- column best_head smallint: 1-based number of that head in its layer
 -- column best_direction varchar: its direction
 -- column best_uuas double: its share
--- column ensemble_uuas double: share that the trees of the ensemble have, whose heads half of the documents chose; null
---   without one
+-- column ensemble_uuas double: share of the ensemble's trees, whose heads half of the documents chose; null without one
 -- column adjacent double: share of the dependencies that join neighbouring words
 -- column gain double: uuas minus adjacent
 -- column gain_low, gain_high

@@ -1,8 +1,8 @@
 -- title: The heads that together find each relation best, chosen on one half of the documents
 -- paper: Limisiewicz, Mareček and Rosa 2020 (Universal dependencies according to BERT), section 3
 -- grain: one row per (relation, direction, rank)
--- formula: heads_1 = argmax_h accuracy(h); heads_k = argmax_h accuracy(mean of heads_1 … heads_{k−1}, h) over the
---   heads that are not among these, as long as it grows
+-- formula: heads_1 = argmax_h accuracy(h); heads_k = argmax_h accuracy(mean of heads_1 … heads_{k−1}, h) over the heads
+--   that are not among these, as long as it grows
 -- run: unit=word needs=ensembles usual=sentence
 -- plot: grid x=rank y=relation color=accuracy label=layer,head panel=direction domain=0,1
 -- empty: no relation has heads (attnbank compute tree_ensemble)
@@ -12,8 +12,7 @@
 --   their heads only.
 -- note: for a tree each relation takes the direction that finds more of it (in_tree). The maps of its heads are
 --   averaged, and these means over the relations, each as often as it occurs. The paper averages both directions.
--- param relation
--- param run
+-- param relation, run
 -- column relation
 -- column direction varchar: dependent_to_head or head_to_dependent
 -- column rank smallint: 1 for the head that finds most alone; each further one adds most

@@ -6,19 +6,19 @@
 -- formula: positional = max_k |{i : to(i) − i = k}| / |{i}|; offset is that k
 -- formula: syntactic = {r : max(share of to(dependent) = head, share of to(head) = dependent) ≥ max_k P_r(head −
 --   dependent = k) + margin}, over the dependents of relation r
--- formula: of a causal model, syntactic is over the dependents whose head the direction can find: to the left for
+-- formula: of a causal model syntactic is over dependents whose head the direction can find: to the left for
 --   to(dependent), to the right for to(head), and so is the offset; rare_word_chance weighs a position by how many see
 --   it
--- formula: rare_word = share of the inputs s with argmax_j |{i : to(i) = j}| ∈ R(s); rare_word_maxima = |{i : to(i)
---   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
---   the positions of the rarest word
+-- formula: rare_word = share of the inputs s with argmax_j |{i : to(i) = j}| ∈ R(s); rare_word_maxima = |{i : to(i) ∈
+--   R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are the
+--   positions of the rarest word
 -- run: needs=shares favours=sentence/word
 -- plot: grid color=confidence,positional,rare_word text=syntactic domain=0,1
 -- note: every position except [SEP] has a maximum: the position, again except [SEP], that it attends to most. [SEP]
 --   stands for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the
 --   first word of a causal model. Ties go to the leftmost.
--- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).
---   They call a head positional from 0.9.
+-- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals). They
+--   call a head positional from 0.9.
 -- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten
 --   of a hundred more) than the relation's commonest offset. From the dependent it finds one where the dependent's
 --   maximum is on the head; from the head, where the head's maximum is on the dependent. These are the same maxima as
@@ -29,9 +29,9 @@
 --   of a hundred cases, they do not say.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
 --   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
---   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. Words
---   that share a position (du for de and le) are one word here. They leave out sentences whose rarest token is among
---   the 500 most frequent; here none is.
+--   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. Words that
+--   share a position (du for de and le) are one word here. They leave out sentences whose rarest token is among the 500
+--   most frequent; here none is.
 -- note: positional and offset are words of SQL: write "positional" and "offset", or qualify them.
 -- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
 -- param min_count
@@ -39,8 +39,7 @@
 -- column confidence double: mean of the largest weight of a position
 -- column positional double: share of maxima at the commonest offset
 -- column offset integer: that offset: 1 is the next position
--- column syntactic varchar: relations that it finds better than their commonest offset, separated by commas; null for
---   none
+-- column syntactic varchar: relations it finds better than their commonest offset, joined by commas; null for none
 -- column rare_word double: share of inputs whose commonest maximum is the rarest word; null where none has words
 -- column rare_word_maxima double: share of all maxima that are on the rarest word of their input
 -- column rare_word_chance double: share of the rarest word among the positions, a mean over inputs
