@@ -6,6 +6,7 @@ Help pages import it, so it imports no duckdb.
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
@@ -19,6 +20,10 @@ from attnbank.sql.names import literal
 
 # The engines that an analysis's statement can be written for.
 DIALECTS = ("duckdb", "spark")
+
+# A table of a script of the schema, and a column of it with the comment behind it.
+_TABLE = re.compile(r"^create table (\w+) \((.*?)^\);", re.MULTILINE | re.DOTALL)
+_COLUMN_COMMENT = re.compile(r"^    (\w+) .*?  -- (.+)$", re.MULTILINE)
 
 # The version of the schema that this attnbank writes; a bank's is in its table `bank`.
 FORMAT = 1
@@ -44,8 +49,19 @@ def _scripts(*names: str) -> dict[str, str]:
 
 @cache
 def schema_scripts() -> tuple[str, ...]:
-    """The scripts that make the tables, functions and views of an empty bank, in order."""
-    return tuple(_scripts("schema").values())
+    """The scripts that make the tables, functions and views of an empty bank, in order.
+
+    What stands behind a column of a table is its comment in the bank, too.
+    """
+    return tuple("\n".join([text, *_comments(text)]) for text in _scripts("schema").values())
+
+
+def _comments(script: str) -> list[str]:
+    return [
+        f"comment on column {table}.{column} is {literal(comment)};"
+        for table, columns in _TABLE.findall(script)
+        for column, comment in _COLUMN_COMMENT.findall(columns)
+    ]
 
 
 def script(name: str) -> str:

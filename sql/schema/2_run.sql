@@ -1,16 +1,16 @@
 -- Models, runs of a model over a corpus, and what a run left out.
 
 create table model (
-    id integer primary key,
-    name varchar not null,
-    revision varchar,
+    id integer primary key,  -- Number of the model in this bank.
+    name varchar not null,  -- The name it was loaded by: a hub name, the name of a folder, or minilm.
+    revision varchar,  -- Commit on the hub that it was loaded from; the package version for minilm; null for a folder.
     sha256 varchar not null,
-    architecture varchar not null,
-    layers smallint not null,
-    heads smallint not null,
-    random_seed integer,
-    tokenizer varchar not null,
-    max_positions integer,
+    architecture varchar not null,  -- Its class in transformers (BertModel, GPT2Model, ...).
+    layers smallint not null,  -- Number of its layers that have attention.
+    heads smallint not null,  -- Number of attention heads in each layer.
+    random_seed integer,  -- Seed of its random weights (a control model); null for trained weights.
+    tokenizer varchar not null,  -- Class of its tokenizer.
+    max_positions integer,  -- Longest input in tokens that it takes; null for no limit.
     tokenizer_sha256 varchar,
     layer_numbers smallint[],
     sinks boolean,
@@ -18,20 +18,11 @@ create table model (
     sliding_window integer,
     kv_heads smallint,
     series varchar,
-    step bigint,
-    tokens_seen bigint
+    step bigint,  -- The step of that training, from the name of its folder or revision (step1000, checkpoint-2000).
+    tokens_seen bigint  -- The tokens that it had seen by then, where that name says it (tokens4B).
 );
 comment on table model is 'A transformer whose attention is in the bank.';
-comment on column model.id is 'Number of the model in this bank.';
-comment on column model.name is 'The name it was loaded by: a hub name, the name of a folder, or minilm.';
-comment on column model.revision is 'Commit on the hub that it was loaded from; the package version for minilm; null for a folder.';
 comment on column model.sha256 is 'SHA-256 over its parameters and buffers, name by name, without a pooler or a head: the same encoder gives the same digest.';
-comment on column model.architecture is 'Its class in transformers (BertModel, GPT2Model, ...).';
-comment on column model.layers is 'Number of its layers that have attention.';
-comment on column model.heads is 'Number of attention heads in each layer.';
-comment on column model.random_seed is 'Seed of its random weights (a control model); null for trained weights.';
-comment on column model.tokenizer is 'Class of its tokenizer.';
-comment on column model.max_positions is 'Longest input in tokens that it takes; null for no limit.';
 comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without what decodes, pads and cuts: another tokenizer is another model.';
 comment on column model.layer_numbers is 'The 1-based numbers of its layers that have attention, in a hybrid with other layers below or between them; null where they are 1 to layers.';
 comment on column model.sinks is 'Whether its heads can also attend to something that is not a position (an attention sink, a prompt of its own), so that rows of attention sum to less than 1.';
@@ -39,22 +30,20 @@ comment on column model.causal is 'Whether its tokens see only those before them
 comment on column model.sliding_window is 'How many tokens a token sees to one side, in all of its layers or some, as its configuration says; null for no such bound. Chances under uniform attention, and what a direction can find, ignore it.';
 comment on column model.kv_heads is 'Number of key and value heads in each layer: smaller than heads where several query heads share one (grouped or multi-query attention), else heads. Null where that is not known.';
 comment on column model.series is 'The training that it is a checkpoint of: the folder of checkpoints, or the model of the hub, as they were named. Null where it is not known to be one.';
-comment on column model.step is 'The step of that training, from the name of its folder or revision (step1000, checkpoint-2000).';
-comment on column model.tokens_seen is 'The tokens that it had seen by then, where that name says it (tokens4B).';
 
 create table run (
-    id integer primary key,
-    name varchar not null unique,
-    model integer not null,
-    corpus integer not null,
+    id integer primary key,  -- Number of the run in this bank.
+    name varchar not null unique,  -- Name of the run: corpus/model, and what distinguishes it further.
+    model integer not null,  -- model.id of the model.
+    corpus integer not null,  -- corpus.id of the corpus.
     context varchar not null check (context in ('sentence', 'document', 'pair')),
     unit varchar not null check (unit in ('word', 'token')),
     subword varchar not null check (subword in ('mean', 'first')),
-    max_tokens integer not null,
+    max_tokens integer not null,  -- Longest input in tokens, special tokens included; longer ones are in skipped.
     decimals smallint,
     options map(varchar, varchar),
-    code_version varchar not null,
-    started timestamp not null,
+    code_version varchar not null,  -- Version of attnbank that wrote the run.
+    started timestamp not null,  -- When it started, UTC; of several parts the first.
     finished timestamp,
     reading smallint,
     multiword varchar,
@@ -67,18 +56,11 @@ create table run (
     heads smallint
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
-comment on column run.id is 'Number of the run in this bank.';
-comment on column run.name is 'Name of the run: corpus/model, and what distinguishes it further.';
-comment on column run.model is 'model.id of the model.';
-comment on column run.corpus is 'corpus.id of the corpus.';
 comment on column run.context is 'What one input of the model is: a sentence, whole sentences of a document, or a pair of segments.';
 comment on column run.unit is 'What a position is: a word (pieces merged, section 4.1 of the paper) or a token.';
 comment on column run.subword is 'Attention from a split word: the mean over its pieces (the paper) or its first piece (the published code).';
-comment on column run.max_tokens is 'Longest input in tokens, special tokens included; longer ones are in skipped.';
 comment on column run.decimals is 'Decimals that the weights of attention and attention_top are rounded to; null for unrounded. Table peak is never rounded.';
 comment on column run.options is 'Further options of the run, by name: shard (3/16: the part of the documents), limit (inputs in its random sample) and seed among them.';
-comment on column run.code_version is 'Version of attnbank that wrote the run.';
-comment on column run.started is 'When it started, UTC; of several parts the first.';
 comment on column run.finished is 'When its last batch was committed, UTC; of several parts the last; null while it is unfinished.';
 comment on column run.reading is 'How words were given to the tokenizer. 3: each with the white space before it, as in the text, and what is written like a special token as text. 2, in older runs: such a word as that token. 1 or null: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
 comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place.';
@@ -91,64 +73,47 @@ comment on column run.measure is 'What its maps hold. weights: attention weights
 comment on column run.heads is 'Maps in each layer: the heads of its model, or 1 where the measure is one of whole layers (head is 1 then).';
 
 create table run_part (
-    run integer not null,
-    shard varchar,
-    batches integer not null,
+    run integer not null,  -- run.id of the run.
+    shard varchar,  -- The part of the documents (3/16), as ingest --shard took it; null for all of them.
+    batches integer not null,  -- Batches committed so far; an interrupted run goes on with the next.
     batch_tokens integer not null,
-    device varchar not null,
-    libraries map(varchar, varchar) not null,
-    started timestamp not null,
-    finished timestamp,
+    device varchar not null,  -- Device that the model ran on (cpu, cuda, ...).
+    libraries map(varchar, varchar) not null,  -- Versions of Python and of the libraries that the figures depend on.
+    started timestamp not null,  -- When it started, UTC.
+    finished timestamp,  -- When its last batch was committed, UTC; null while it is unfinished.
     unknown_words integer,
     joined_words integer,
     misspelled_words integer
 );
 comment on table run_part is 'How each part of a run was made: one row, or one for each shard of a run that was merged of shards.';
-comment on column run_part.run is 'run.id of the run.';
-comment on column run_part.shard is 'The part of the documents (3/16), as ingest --shard took it; null for all of them.';
-comment on column run_part.batches is 'Batches committed so far; an interrupted run goes on with the next.';
 comment on column run_part.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
-comment on column run_part.device is 'Device that the model ran on (cpu, cuda, ...).';
-comment on column run_part.libraries is 'Versions of Python and of the libraries that the figures depend on.';
-comment on column run_part.started is 'When it started, UTC.';
-comment on column run_part.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
 comment on column run_part.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
 comment on column run_part.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, splits differently than each word alone: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
 comment on column run_part.misspelled_words is 'Words whose tokens, in a run that was given (add_run), do not spell them, marks, case and accents aside; of the batches committed so far. Null where the tokens were attnbank''s own, or were not to spell words.';
 
 create table skipped (
-    corpus integer not null,
-    run integer,
-    batch integer,
-    sentence bigint,
-    name varchar,
-    place varchar,
+    corpus integer not null,  -- corpus.id of its corpus.
+    run integer,  -- run.id of the run that left it out; null where it could not be read, so that no run has it.
+    batch integer,  -- sequence.batch with which the row was committed; null where run is.
+    sentence bigint,  -- sentence.id; null where the sentence could not be read.
+    name varchar,  -- Its name in the source.
+    place varchar,  -- file:line where it starts.
     reason varchar not null,
-    detail varchar not null
+    detail varchar not null  -- The reason in words.
 );
 comment on table skipped is 'A sentence that was left out, and why. Nothing is dropped without a row here, except what run.options[''limit''] passes over.';
-comment on column skipped.corpus is 'corpus.id of its corpus.';
-comment on column skipped.run is 'run.id of the run that left it out; null where it could not be read, so that no run has it.';
-comment on column skipped.batch is 'sequence.batch with which the row was committed; null where run is.';
-comment on column skipped.sentence is 'sentence.id; null where the sentence could not be read.';
-comment on column skipped.name is 'Its name in the source.';
-comment on column skipped.place is 'file:line where it starts.';
 comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-placed, not-normalised, nothing-to-mask, truncated, unpaired, cut-off, empty, not-given, or an error id of the readers).';
-comment on column skipped.detail is 'The reason in words.';
 
 create table preferred_run (
-    run integer not null
+    run integer not null  -- run.id of the run.
 );
 comment on table preferred_run is 'The default runs of the bank: at most one of each context and unit. Set by: attnbank use RUN.';
-comment on column preferred_run.run is 'run.id of the run.';
 
 -- The largest numbers of deleted rows. They are never used again, so that an id that was written down elsewhere never
 -- means another row.
 
 create table used_id (
-    kind varchar primary key,
-    last integer not null
+    kind varchar primary key,  -- The table whose id it is: corpus, model, run or probe.
+    last integer not null  -- The largest id that was in use.
 );
 comment on table used_id is 'The last number of each kind that was in use when rows were deleted; the next is larger. Empty if nothing was ever deleted.';
-comment on column used_id.kind is 'The table whose id it is: corpus, model, run or probe.';
-comment on column used_id.last is 'The largest id that was in use.';

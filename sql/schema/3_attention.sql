@@ -2,166 +2,117 @@
 
 create table sequence (
     id bigint not null,
-    run integer not null,
-    batch integer not null,
-    document bigint not null,
-    sentence bigint,
-    positions smallint not null,
-    tokens smallint not null
+    run integer not null,  -- run.id of its run.
+    batch integer not null,  -- 1-based batch of its part of the run (run_part) that it was computed and committed in.
+    document bigint not null,  -- document.id of its document.
+    sentence bigint,  -- sentence.id in runs of single sentences; else null (word.sentence tells).
+    positions smallint not null,  -- Rows and columns of its attention maps, special tokens included.
+    tokens smallint not null  -- Tokens that the model was given, special tokens included.
 );
 comment on table sequence is 'One input of the model in a run.';
 comment on column sequence.id is '(run.id - 1) << 40 | the place of its sentence in the whole corpus; of its first word where sentence is null.';
-comment on column sequence.run is 'run.id of its run.';
-comment on column sequence.batch is '1-based batch of its part of the run (run_part) that it was computed and committed in.';
-comment on column sequence.document is 'document.id of its document.';
-comment on column sequence.sentence is 'sentence.id in runs of single sentences; else null (word.sentence tells).';
-comment on column sequence.positions is 'Rows and columns of its attention maps, special tokens included.';
-comment on column sequence.tokens is 'Tokens that the model was given, special tokens included.';
 
 create table position (
-    sequence bigint not null,
+    sequence bigint not null,  -- sequence.id of its sequence.
     position smallint not null,
     kind varchar not null,
     segment smallint not null,
     word bigint,
     text varchar not null,
-    pieces varchar[] not null,
+    pieces varchar[] not null,  -- Its pieces, as the vocabulary writes them; more than one where the word was split.
     last_word bigint
 );
 comment on table position is 'A row and column of the attention maps of a sequence.';
-comment on column position.sequence is 'sequence.id of its sequence.';
 comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k, unless several words share a position before it.';
 comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other). first: the first word (token) of an input with nothing before it, which the heads of a causal model attend to as others do to [CLS] (run.first_word).';
 comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
 comment on column position.word is 'word.id of the word it is, or is a piece of; of several words in one position the first. Null for special tokens. View word_position has every word.';
 comment on column position.text is 'The word (a multiword token, or words that share the position, as they are written), or the token as the vocabulary writes it.';
-comment on column position.pieces is 'Its pieces, as the vocabulary writes them; more than one where the word was split.';
 comment on column position.last_word is 'word.id of the last word that stands here, where several do: those of a multiword token that was read as written (run.multiword), or those that a piece joins (run.edges). Null for one word.';
 
 create table attention (
-    sequence bigint not null,
-    layer smallint not null,
-    head smallint not null,
-    from_position smallint not null,
+    sequence bigint not null,  -- sequence.id of its sequence.
+    layer smallint not null,  -- 1-based layer.
+    head smallint not null,  -- 1-based head.
+    from_position smallint not null,  -- position.position that attends.
     weights float[] not null
 );
 comment on table attention is 'One attention distribution: what one head attends to from one position. Only runs of --keep weights have any (run.keep); view distribution has those of attention_top too.';
-comment on column attention.sequence is 'sequence.id of its sequence.';
-comment on column attention.layer is '1-based layer.';
-comment on column attention.head is '1-based head.';
-comment on column attention.from_position is 'position.position that attends.';
 comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1, to less where the model has sinks (model.sinks), or to anything where run.measure is of norms.';
 
 create table attention_top (
-    sequence bigint not null,
-    layer smallint not null,
-    head smallint not null,
-    from_position smallint not null,
+    sequence bigint not null,  -- sequence.id of its sequence.
+    layer smallint not null,  -- 1-based layer.
+    head smallint not null,  -- 1-based head.
+    from_position smallint not null,  -- position.position that attends.
     to_positions smallint[] not null,
-    weights float[] not null,
+    weights float[] not null,  -- These weights, in the order of to_positions.
     rest float not null
 );
 comment on table attention_top is 'The largest weights of one attention distribution, and the sum of the others. Runs of --keep top:K have these, K or as many as there are positions, and no rows in attention.';
-comment on column attention_top.sequence is 'sequence.id of its sequence.';
-comment on column attention_top.layer is '1-based layer.';
-comment on column attention_top.head is '1-based head.';
-comment on column attention_top.from_position is 'position.position that attends.';
 comment on column attention_top.to_positions is 'The positions with the largest weights, the largest first, of equals the leftmost. Chosen by unrounded weights.';
-comment on column attention_top.weights is 'These weights, in the order of to_positions.';
 comment on column attention_top.rest is 'Sum of all other weights, none of which is larger than the last of weights; 0 where each of them is.';
 
 create table attention_map (
-    sequence bigint not null,
-    layer smallint not null,
-    head smallint not null,
-    to_cls double not null,
-    to_sep double not null,
-    to_punctuation double not null,
+    sequence bigint not null,  -- sequence.id of its sequence.
+    layer smallint not null,  -- 1-based layer.
+    head smallint not null,  -- 1-based head.
+    to_cls double not null,  -- Sum of the weights from all positions to [CLS] (kind cls).
+    to_sep double not null,  -- Sum of the weights from all positions to [SEP] (kind sep).
+    to_punctuation double not null,  -- Sum of the weights from all positions to . and , (as in view placement).
     to_other double not null,
-    sep_to_sep double not null,
-    word_to_word double not null,
-    same_segment double not null,
-    word_before double not null,
-    word_itself double not null,
-    word_after double not null,
+    sep_to_sep double not null,  -- Sum of the weights from [SEP] to [SEP].
+    word_to_word double not null,  -- Sum of the weights from words to words, themselves included.
+    same_segment double not null,  -- The part of word_to_word that stays in the word's own segment.
+    word_before double not null,  -- Sum of the weights from each position to the one before it, where that is a word.
+    word_itself double not null,  -- Sum of the weights of words to themselves.
+    word_after double not null,  -- Sum of the weights from each position to the one after it, where that is a word.
     entropy double not null,
-    entropy_from_cls double,
+    entropy_from_cls double,  -- Mean entropy of those from [CLS], in nats; null where there is none.
     offsets double[] not null,
-    received double[] not null,
-    given double[] not null,
+    received double[] not null,  -- received[p + 1] is the sum of the weights from all positions to position p.
+    given double[] not null,  -- given[p + 1] is the sum of the weights from position p to all words but itself.
     largest_positions smallint[] not null,
-    largest_weights float[] not null
+    largest_weights float[] not null  -- largest_weights[p + 1] is that weight; null where p is [SEP].
 );
 comment on table attention_map is 'One attention map: all distributions of one head in one input, summed up. All runs have it, those of --keep peaks and top:K too. Sums are of the weights as run.decimals says, in float64; words are the positions of the kind word or token.';
-comment on column attention_map.sequence is 'sequence.id of its sequence.';
-comment on column attention_map.layer is '1-based layer.';
-comment on column attention_map.head is '1-based head.';
-comment on column attention_map.to_cls is 'Sum of the weights from all positions to [CLS] (kind cls).';
-comment on column attention_map.to_sep is 'Sum of the weights from all positions to [SEP] (kind sep).';
-comment on column attention_map.to_punctuation is 'Sum of the weights from all positions to . and , (as in view placement).';
 comment on column attention_map.to_other is 'Sum of the weights from all positions to all others. What goes to a position of the kind first is in none of these four, and in received.';
-comment on column attention_map.sep_to_sep is 'Sum of the weights from [SEP] to [SEP].';
-comment on column attention_map.word_to_word is 'Sum of the weights from words to words, themselves included.';
-comment on column attention_map.same_segment is 'The part of word_to_word that stays in the word''s own segment.';
-comment on column attention_map.word_before is 'Sum of the weights from each position to the one before it, where that is a word.';
-comment on column attention_map.word_itself is 'Sum of the weights of words to themselves.';
-comment on column attention_map.word_after is 'Sum of the weights from each position to the one after it, where that is a word.';
 comment on column attention_map.entropy is 'Mean entropy of the distributions, in nats; of a model with sinks (model.sinks) the sum of -w ln w, which is not an entropy.';
-comment on column attention_map.entropy_from_cls is 'Mean entropy of those from [CLS], in nats; null where there is none.';
 comment on column attention_map.offsets is 'offsets[k + 11] is the sum of the weights from each position i to i + k, for k from -10 to 10.';
-comment on column attention_map.received is 'received[p + 1] is the sum of the weights from all positions to position p.';
-comment on column attention_map.given is 'given[p + 1] is the sum of the weights from position p to all words but itself.';
 comment on column attention_map.largest_positions is 'largest_positions[p + 1] is the position with the largest weight from p, [SEP] left out, the leftmost of equals; null where p is [SEP].';
-comment on column attention_map.largest_weights is 'largest_weights[p + 1] is that weight; null where p is [SEP].';
 
 create table peak (
-    sequence bigint not null,
-    layer smallint not null,
-    head smallint not null,
-    position smallint not null,
+    sequence bigint not null,  -- sequence.id of its sequence.
+    layer smallint not null,  -- 1-based layer.
+    head smallint not null,  -- 1-based head.
+    position smallint not null,  -- position.position of a word (token).
     most_attended smallint,
-    most_attended_weight float,
-    most_attending smallint,
-    most_attending_weight float
+    most_attended_weight float,  -- Its attention to that position.
+    most_attending smallint,  -- Position that attends to it most; null where none does.
+    most_attending_weight float  -- The attention from that position.
 );
 comment on table peak is 'The largest weights from and to one position, among the other words (tokens); special tokens, a position of the kind first and itself are left out, ties go to the leftmost. From unrounded weights.';
-comment on column peak.sequence is 'sequence.id of its sequence.';
-comment on column peak.layer is '1-based layer.';
-comment on column peak.head is '1-based head.';
-comment on column peak.position is 'position.position of a word (token).';
 comment on column peak.most_attended is 'Position that it attends to most; null where it attends to no other (weight 0, as the first word of a decoder).';
-comment on column peak.most_attended_weight is 'Its attention to that position.';
-comment on column peak.most_attending is 'Position that attends to it most; null where none does.';
-comment on column peak.most_attending_weight is 'The attention from that position.';
 
 create table gradient (
-    sequence bigint not null,
-    layer smallint not null,
-    head smallint not null,
-    from_position smallint not null,
+    sequence bigint not null,  -- sequence.id of its sequence.
+    layer smallint not null,  -- 1-based layer.
+    head smallint not null,  -- 1-based head.
+    from_position smallint not null,  -- position.position that attends.
     gradients float[] not null
 );
 comment on table gradient is 'The gradient of the masked-language-model loss by every attention weight of one distribution; laid out as attention. The weights are those of the masked input, the rows of attention those of the text.';
-comment on column gradient.sequence is 'sequence.id of its sequence.';
-comment on column gradient.layer is '1-based layer.';
-comment on column gradient.head is '1-based head.';
-comment on column gradient.from_position is 'position.position that attends.';
 comment on column gradient.gradients is 'Signed gradient by the attention to each position in turn: gradients[p + 1] is by the weight to position p. The loss is the mean over the masked tokens of the sequence, in nats.';
 
 create table ablation (
-    run integer not null,
+    run integer not null,  -- run.id of its run; while that is unfinished, the figures are of its batches so far.
     disabled varchar not null check (disabled in ('none', 'head', 'layer')),
-    layer smallint,
-    head smallint,
+    layer smallint,  -- 1-based layer; null for none.
+    head smallint,  -- 1-based head; null for none and layer.
     replacement varchar check (replacement in ('uniform', 'zero')),
-    loss double not null,
-    tokens integer not null
+    loss double not null,  -- Mean over the masked tokens of the run, in nats.
+    tokens integer not null  -- How many tokens were masked.
 );
 comment on table ablation is 'The masked-language-model loss of a run with a head or a layer disabled, and of the whole model, on the same masks.';
-comment on column ablation.run is 'run.id of its run; while that is unfinished, the figures are of its batches so far.';
 comment on column ablation.disabled is 'What is disabled: none (the whole model), head, or layer (all its heads).';
-comment on column ablation.layer is '1-based layer; null for none.';
-comment on column ablation.head is '1-based head; null for none and layer.';
 comment on column ablation.replacement is 'What the weights of a disabled head become: uniform (1/L over the L tokens of the input) or zero; null for none.';
-comment on column ablation.loss is 'Mean over the masked tokens of the run, in nats.';
-comment on column ablation.tokens is 'How many tokens were masked.';
