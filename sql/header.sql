@@ -48,7 +48,8 @@
 -- column corpus varchar: name of the corpus
 -- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if all are in one cluster
 -- column low double: lower end of the 95 % Wilson interval of accuracy
--- column offset integer: the best fixed offset; of equals the nearest, then the left one
+-- column offset integer: the best fixed offset, of equals the nearest, then the left one; in SQL write "offset", or
+--   qualify it
 -- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
 -- column correct bigint: those whose head, or antecedent, is found
 -- column gain double: accuracy minus offset_accuracy
@@ -61,7 +62,8 @@
 -- column head_match double: share that the nearest earlier mention with the same head word finds
 -- column head_position smallint: position of the head; null for a root
 -- column is_root boolean: whether the word is the root of its sentence, which has no head to find
--- column optimism double: in_sample_accuracy minus accuracy
+-- column optimism double: in_sample_accuracy minus accuracy, never negative: what choosing on the scored words adds to
+--   it
 -- column rule_based double: share that the sieves find: same text, same head word, agreement, any
 -- column sentence bigint: sentence.id
 -- column split varchar: split of the document

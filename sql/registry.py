@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
@@ -21,8 +22,8 @@ from attnbank.sql.names import literal
 # The engines that an analysis's statement can be written for.
 DIALECTS = ("duckdb", "spark")
 
-# A table of a script of the schema, and a column of it with the comment behind it.
-_TABLE = re.compile(r"^create table (\w+) \((.*?)^\);", re.MULTILINE | re.DOTALL)
+# A table of a script of the schema, and a column of it, with the comments behind them.
+_TABLE = re.compile(r"(?ms)^create table (\w+) \((?:  -- ([^\n]+))?\n(.*?)^\);")
 _COLUMN_COMMENT = re.compile(r"^    (\w+) .*?  -- (.+)$", re.MULTILINE)
 
 # The version of the schema that this attnbank writes; a bank's is in its table `bank`.
@@ -51,17 +52,17 @@ def _scripts(*names: str) -> dict[str, str]:
 def schema_scripts() -> tuple[str, ...]:
     """The scripts that make the tables, functions and views of an empty bank, in order.
 
-    What stands behind a column of a table is its comment in the bank, too.
+    What stands behind the name of a table, or a column of it, is its comment in the bank, too.
     """
     return tuple("\n".join([text, *_comments(text)]) for text in _scripts("schema").values())
 
 
-def _comments(script: str) -> list[str]:
-    return [
-        f"comment on column {table}.{column} is {literal(comment)};"
-        for table, columns in _TABLE.findall(script)
-        for column, comment in _COLUMN_COMMENT.findall(columns)
-    ]
+def _comments(script: str) -> Iterator[str]:
+    for table, comment, columns in _TABLE.findall(script):
+        if comment:
+            yield f"comment on table {table} is {literal(comment)};"
+        for column, comment_of_column in _COLUMN_COMMENT.findall(columns):
+            yield f"comment on column {table}.{column} is {literal(comment_of_column)};"
 
 
 def script(name: str) -> str:

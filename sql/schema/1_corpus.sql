@@ -1,15 +1,14 @@
 -- Annotated text: corpora, documents, sentences, words, mentions.
 
-create table bank (
+create table bank (  -- What wrote this file. One row.
     format integer not null,  -- Version of the schema.
     created_by varchar not null,  -- Version of attnbank that made the file.
     analyses varchar not null,  -- SHA-256 of the statements of the analyses that the file carries.
     changes bigint not null
 );
-comment on table bank is 'What wrote this file. One row.';
 comment on column bank.changes is 'How many transactions have changed the rows: cached answers are valid while it is the same.';
 
-create table corpus (
+create table corpus (  -- An ingested source: what one ingest command was given.
     id integer primary key,  -- Number of the corpus in this bank.
     name varchar not null unique,  -- Name of the corpus: the stem of its file, or the name given.
     format varchar not null,
@@ -23,7 +22,6 @@ create table corpus (
     licence varchar,
     citation varchar
 );
-comment on table corpus is 'An ingested source: what one ingest command was given.';
 comment on column corpus.format is 'Format it was read from: conllu, relations, docbin, conll2012, text or lines; repeat where ingest --repeat made it.';
 comment on column corpus.path is 'Path or paths as they were given, one a line; the options that made it, where none was read.';
 comment on column corpus.sha256 is 'SHA-256 of its file as it is on the disk; of several files, of the lines that sha256sum prints; of one that was made, of its text.';
@@ -34,7 +32,7 @@ comment on column corpus.shard is 'Which part of its documents the bank has, as 
 comment on column corpus.licence is 'The licence of its text and annotation: ingest --licence, or what the README beside its files says (License: CC BY-SA 4.0); null if neither does.';
 comment on column corpus.citation is 'How to cite it: ingest --citation, or the first BibTeX entry of the README beside its files; null if there is neither.';
 
-create table document (
+create table document (  -- A document of a corpus.
     id bigint primary key,  -- (corpus.id - 1) << 40 | document.index.
     corpus integer not null,  -- corpus.id of the corpus it belongs to.
     index integer not null,  -- 1-based place in the corpus.
@@ -44,10 +42,9 @@ create table document (
     file varchar,  -- The file that it was read from.
     metadata map(varchar, varchar)  -- What the source says of it (author, genre, date, ...), key by key.
 );
-comment on table document is 'A document of a corpus.';
 comment on column document.marked is 'Whether its source marks it as a document (newdoc in CoNLL-U, #begin document in CoNLL-2012, empty lines between sentences on lines, a Doc of a DocBin; a file of plain text is one). False for what a file has outside any: statistics then take each of its sentences by itself.';
 
-create table sentence (
+create table sentence (  -- A sentence of a document.
     id bigint primary key,  -- (corpus.id - 1) << 40 | its 1-based place in the whole corpus, in the order of the text.
     document bigint not null,  -- document.id of the document it belongs to.
     index integer not null,  -- 1-based place in the document.
@@ -59,10 +56,9 @@ create table sentence (
     line integer,  -- 1-based line of its file where it starts.
     metadata map(varchar, varchar)
 );
-comment on table sentence is 'A sentence of a document.';
 comment on column sentence.metadata is 'What the source says of it (speaker, s_type, ...), key by key, of a key given twice the last; sent_id is in name, and text is here only where the words do not spell it. Null where nothing.';
 
-create table word (
+create table word (  -- A syntactic word, with its gold (or silver) annotation; null where there is none.
     id bigint not null,  -- (corpus.id - 1) << 40 | its 1-based place in the whole corpus, in the order of the text.
     sentence bigint not null,  -- sentence.id of the sentence it belongs to.
     index smallint not null,  -- 1-based place in the sentence (ID in CoNLL-U).
@@ -79,7 +75,6 @@ create table word (
     misc varchar,  -- What else the source says of it, Key=Value joined by |, mentions left out.
     token_start smallint
 );
-comment on table word is 'A syntactic word, with its gold (or silver) annotation; null where there is none.';
 comment on column word.token_start is 'word.index of the first word of the multiword token that it is a part of; null outside of one.';
 
 create table enhanced_dependency (
@@ -101,7 +96,7 @@ create table constituent (
 comment on table constituent is 'The bracketed trees: one row per phrase. Only corpora in CoNLL-2012 whose parse column has brackets have any.';
 comment on column constituent.number is '1-based place in the sentence, in the order of the opening brackets: a phrase comes before its parts.';
 
-create table mention (
+create table mention (  -- A mention of an entity: a span of words that refers to it.
     id bigint not null,  -- (corpus.id - 1) << 40 | its 1-based place in the whole corpus, in the order of the text.
     document bigint not null,  -- document.id of the document it stands in.
     entity bigint not null,
@@ -116,7 +111,6 @@ create table mention (
     identity varchar,  -- A name in the world that the source links to (GUM: a Wikipedia article).
     parts smallint not null  -- How many parts it has; more than 1 where it is discontinuous.
 );
-comment on table mention is 'A mention of an entity: a span of words that refers to it.';
 comment on column mention.entity is 'The entity, (corpus.id - 1) << 40 | its 1-based place among those of the whole corpus: mentions that corefer share it.';
 comment on column mention.head_rule is 'How the head was found: head (the field in which the source names it), else tree (its syntactic head lies outside the span), else minspan (a field of the source), else phrase (the phrases of a bracketed parse), else surface.';
 comment on column mention.kind_rule is 'How the kind was found: tag (part of speech; also those of the Penn, Chinese and Arabic treebanks and of CGN), form (no tags: pronoun list and capitals), or unknown (a tag of another set: nominal).';

@@ -1,6 +1,6 @@
 -- Models, runs of a model over a corpus, and what a run left out.
 
-create table model (
+create table model (  -- A transformer whose attention is in the bank.
     id integer primary key,  -- Number of the model in this bank.
     name varchar not null,  -- The name it was loaded by: a hub name, the name of a folder, or minilm.
     revision varchar,  -- Commit on the hub that it was loaded from; the package version for minilm; null for a folder.
@@ -21,7 +21,6 @@ create table model (
     step bigint,  -- The step of that training, from the name of its folder or revision (step1000, checkpoint-2000).
     tokens_seen bigint  -- The tokens that it had seen by then, where that name says it (tokens4B).
 );
-comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.sha256 is 'SHA-256 over its parameters and buffers, name by name, without a pooler or a head: the same encoder gives the same digest.';
 comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without what decodes, pads and cuts: another tokenizer is another model.';
 comment on column model.layer_numbers is 'The 1-based numbers of its layers that have attention, in a hybrid with other layers below or between them; null where they are 1 to layers.';
@@ -31,7 +30,7 @@ comment on column model.sliding_window is 'How many tokens a token sees to one s
 comment on column model.kv_heads is 'Number of key and value heads in each layer: smaller than heads where several query heads share one (grouped or multi-query attention), else heads. Null where that is not known.';
 comment on column model.series is 'The training that it is a checkpoint of: the folder of checkpoints, or the model of the hub, as they were named. Null where it is not known to be one.';
 
-create table run (
+create table run (  -- One pass of one model over one corpus, with every option that shapes its rows.
     id integer primary key,  -- Number of the run in this bank.
     name varchar not null unique,  -- Name of the run: corpus/model, and what distinguishes it further.
     model integer not null,  -- model.id of the model.
@@ -55,7 +54,6 @@ create table run (
     measure varchar,
     heads smallint
 );
-comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.context is 'What one input of the model is: a sentence, whole sentences of a document, or a pair of segments.';
 comment on column run.unit is 'What a position is: a word (pieces merged, section 4.1 of the paper) or a token.';
 comment on column run.subword is 'Attention from a split word: the mean over its pieces (the paper) or its first piece (the published code).';

@@ -1,6 +1,6 @@
 -- The attention of the heads.
 
-create table sequence (
+create table sequence (  -- One input of the model in a run.
     id bigint not null,
     run integer not null,  -- run.id of its run.
     batch integer not null,  -- 1-based batch of its part of the run (run_part) that it was computed and committed in.
@@ -9,10 +9,9 @@ create table sequence (
     positions smallint not null,  -- Rows and columns of its attention maps, special tokens included.
     tokens smallint not null  -- Tokens that the model was given, special tokens included.
 );
-comment on table sequence is 'One input of the model in a run.';
 comment on column sequence.id is '(run.id - 1) << 40 | the place of its sentence in the whole corpus; of its first word where sentence is null.';
 
-create table position (
+create table position (  -- A row and column of the attention maps of a sequence.
     sequence bigint not null,  -- sequence.id of its sequence.
     position smallint not null,
     kind varchar not null,
@@ -22,7 +21,6 @@ create table position (
     pieces varchar[] not null,  -- Its pieces, as the vocabulary writes them; more than one where the word was split.
     last_word bigint
 );
-comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k, unless several words share a position before it.';
 comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other). first: the first word (token) of an input with nothing before it, which the heads of a causal model attend to as others do to [CLS] (run.first_word).';
 comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';

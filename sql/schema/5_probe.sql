@@ -41,7 +41,7 @@ comment on column probe.seed is 'Seed of the held-out documents, the order of th
 comment on column probe.loss is 'Mean negative log-likelihood of the gold head over the training words during the best epoch, in nats; null where nothing is learnt.';
 comment on column probe.opens is 'Learnt factor of the weighted attention to and from [CLS] (positions of kind cls) in the score of ROOT. Null where it reads no attention, and in a probe of format 1.';
 
-create table probe_score (
+create table probe_score (  -- How many heads a probe finds, by relation. Punctuation is left out, as in the paper.
     probe integer not null,  -- probe.id of the probe.
     relation varchar not null,  -- Relation of the dependent to its head, subtype folded (nmod for nmod:poss), or all.
     n bigint not null,  -- Words of that relation, roots included in all.
@@ -55,7 +55,6 @@ create table probe_score (
     uuas_low double,  -- Lower end of its 95 % interval, as of uas.
     uuas_high double  -- Upper end of its 95 % interval.
 );
-comment on table probe_score is 'How many heads a probe finds, by relation. Punctuation is left out, as in the paper.';
 comment on column probe_score.correct is 'Those whose head (for a root: ROOT) is the one that the probe gives the highest probability; of equals ROOT, then the leftmost.';
 comment on column probe_score.uas_low is 'Lower end of its 95 % interval: percentile bootstrap over documents (over sentences, if the source marks no documents or the run has only one); null, like the others, where all such words are in one.';
 

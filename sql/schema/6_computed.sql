@@ -84,7 +84,7 @@ comment on table word_frequency is 'How frequent words are, if you load it (inse
 
 -- What attnbank compute has already computed, so that nothing is computed twice.
 
-create table computation (
+create table computation (  -- What attnbank compute put into the bank: one row per run, step and set of rows.
     run integer not null,  -- run.id of the run.
     step varchar not null,  -- The step, and the table that it filled.
     options map(varchar, varchar) not null,  -- Its options, by name.
@@ -92,4 +92,3 @@ create table computation (
     code_version varchar not null,  -- Version of attnbank that computed them.
     finished timestamp not null  -- When they were computed, UTC.
 );
-comment on table computation is 'What attnbank compute put into the bank: one row per run, step and set of rows.';

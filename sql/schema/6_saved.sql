@@ -15,9 +15,8 @@ create table saved_relation (
 comment on table saved_relation is 'The relations that were saved with attnbank save. Each can be used like a relation of the trees.';
 comment on column saved_relation.last_sentence is 'The largest sentence.id that was searched. Later sentences have no pairs until it is saved again.';
 
-create table saved_pair (
+create table saved_pair (  -- The pairs of words of the saved relations: one row per pair.
     relation varchar not null,  -- saved_relation.name of its relation.
     word bigint not null,  -- word.id of the word that stands for the dependent.
     head_word bigint not null  -- word.id of the word that stands for its head.
 );
-comment on table saved_pair is 'The pairs of words of the saved relations: one row per pair.';

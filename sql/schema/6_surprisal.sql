@@ -11,7 +11,7 @@ create table surprisal (
 comment on table surprisal is 'How improbable the model of a run finds each word in what it read: one row per word of its inputs. Filled by: attnbank surprisal RUN.';
 comment on column surprisal.nats is 'Surprisal: minus the natural logarithm of the word''s probability, its pieces summed. Of a causal model whose vocabulary marks spaces also that it ends there, and not that the word before it does: with white space or the end of the text (Pimentel and Meister 2024), a mark, or a letter or digit, whichever follows it (docs/how-to/turn-heads-off.md). Of a causal model after what stands before it; of a masked model in its whole input (pseudo-log-likelihood, Salazar et al. 2020), later pieces of the word masked too (Kauf and Ivanova 2023). Null for a word with nothing before it, and for the second and later of words that share a position.';
 
-create table ablation_set (
+create table ablation_set (  -- The sets of heads that were disabled together. Filled by: attnbank ablate NAME.
     run integer not null,  -- run.id of the run whose inputs the model read.
     ablation varchar not null,
     number integer not null,  -- 1-based number of the set in its ablation.
@@ -26,30 +26,27 @@ create table ablation_set (
     started timestamp not null,  -- When it was begun, UTC.
     finished timestamp  -- When the last words were committed, UTC; null while it is unfinished.
 );
-comment on table ablation_set is 'The sets of heads that were disabled together. Filled by: attnbank ablate NAME.';
 comment on column ablation_set.ablation is 'The name of the ablation, under which its sets and their controls were measured together.';
 comment on column ablation_set.name is 'Name of the set: heads, the relation it was chosen by, all (the sets together), a head (19-7), or control with a number.';
 comment on column ablation_set.control_of is 'The number of the set that this one, drawn at random, is a control of; null for a set that was chosen.';
 comment on column ablation_set.replacement is 'What the output of its heads, before the output projection, is replaced by. zero; mean: their mean over the tokens of the run; uniform: the mean of the values that a token sees.';
 comment on column ablation_set.chosen_by is 'How they were chosen: the option of the command and its value; for controls where they were drawn from.';
 
-create table ablated_head (
+create table ablated_head (  -- The heads of each set.
     run integer not null,  -- run.id of the run.
     ablation varchar not null,  -- ablation_set.ablation.
     number integer not null,  -- ablation_set.number.
     layer smallint not null,  -- 1-based layer.
     head smallint not null  -- 1-based head.
 );
-comment on table ablated_head is 'The heads of each set.';
 
-create table ablated_surprisal (
+create table ablated_surprisal (  -- Surprisal without the heads of a set: one row per set and word of table surprisal.
     run integer not null,  -- run.id of the run.
     ablation varchar not null,  -- ablation_set.ablation.
     number integer not null,  -- ablation_set.number.
     word bigint not null,  -- word.id of the word.
     nats double  -- Surprisal in nats, as surprisal.nats.
 );
-comment on table ablated_surprisal is 'Surprisal without the heads of a set: one row per set and word of table surprisal.';
 
 create table minimal_pair (
     run integer not null,  -- run.id of the run whose model scored it.

@@ -12,16 +12,10 @@
 -- column seed integer: seed of the random weights of a control; null unless is_control
 with
 
-anchor as (
-    select run.*
-    from run
-    inner join chosen_run on chosen_run.id = run.id
-),
-
 like_anchor as (
     select run.id
     from run
-    inner join anchor
+    inner join run as anchor
         on anchor.context = run.context
         and anchor.subword = run.subword
         and anchor.measure is not distinct from run.measure
@@ -30,6 +24,7 @@ like_anchor as (
     inner join run_capability
         on run_capability.run = run.id
         and run_capability.capability = 'trees'
+    inner join chosen_run on chosen_run.id = anchor.id
     left join preferred_run on preferred_run.run = run.id
     where run.unit = 'word'
         and run.finished is not null

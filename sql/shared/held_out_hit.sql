@@ -9,22 +9,11 @@
 -- column relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall
 -- column effective double: as in pair_hit
 -- column findable
-with
-
-hit_with_counts as (
-    select
-        part_hit.*,
-        count(*) over (partition by run, relation, layer, head, direction) as parts,
-        sum(n) over (partition by run, relation, layer, head, direction) as n_of_both,
-        max(n) over (partition by run, relation, is_chosen_on) as n_of_part
-    from pair_hit(
-        runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, choose := $choose,
-        by_documents := true
-    ) as part_hit
-)
-
 select run, relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall, effective, findable
-from hit_with_counts
-where parts = 2
-    and n_of_both >= $min_count
-    and n_of_part >= $min_count
+from pair_hit(
+    runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, choose := $choose,
+    by_documents := true
+) as part_hit
+qualify count(*) over (partition by run, relation, layer, head, direction) = 2
+    and sum(n) over (partition by run, relation, layer, head, direction) >= $min_count
+    and max(n) over (partition by run, relation, is_chosen_on) >= $min_count

@@ -13,21 +13,13 @@ gold as (
     from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
 ),
 
--- Each on the side of a dependent, and from the later of two words to the earlier.
-candidate_offset as (
-    select distinct item."offset", way.is_either
-    from (select unnest($offsets) as "offset") as item
-    cross join (select unnest([false, true]) as is_either) as way
-),
-
+-- Each offset on the side of a dependent, and from the later of two words to the earlier.
 sided_dependent as (
-    select
-        gold.*,
-        candidate_offset."offset",
-        case when candidate_offset.is_either then 'either' else gold.side end as scored_side
+    select gold.*, candidate_offset."offset", case when way.is_either then 'either' else gold.side end as scored_side
     from gold
-    cross join candidate_offset
-    where not candidate_offset.is_either or gold.side <> 'both'
+    cross join (select distinct "offset" from (select unnest($offsets) as "offset") as item) as candidate_offset
+    cross join (select unnest([false, true]) as is_either) as way
+    where not way.is_either or gold.side <> 'both'
 ),
 
 prediction as (

@@ -35,18 +35,6 @@ family as materialized (
     select unnest($family) as number
 ),
 
-flip as (
-    select number, p_corrected
-    from flip_test(
-        differences := (
-            select list([cluster_count.number, cluster_count.cluster, cluster_count.only_a - cluster_count.only_b])
-            from cluster_count
-            inner join family using (number)
-        ),
-        is_two_sided := $is_two_sided
-    ) as test
-),
-
 total as (
     select
         number,
@@ -86,4 +74,11 @@ select
     end as p_corrected
 from tested
 left join family on family.number = tested.number
-left join flip on flip.number = tested.number
+left join flip_test(
+    differences := (
+        select list([cluster_count.number, cluster_count.cluster, cluster_count.only_a - cluster_count.only_b])
+        from cluster_count
+        inner join family using (number)
+    ),
+    is_two_sided := $is_two_sided
+) as flip on flip.number = tested.number

@@ -5,21 +5,11 @@
 -- param anchor integer = null: run.id of a run of one of the checkpoints
 -- column id integer: run.id
 -- column name, step, tokens_seen
-with
-
-anchor as (
-    select run.*, model.series
-    from run
-    inner join model on model.id = run.model
-    where run.id = $anchor
-)
-
 select run.id, run.name, model.step, model.tokens_seen
 from run
 inner join model on model.id = run.model
-inner join anchor
+inner join run as anchor
     on anchor.corpus = run.corpus
-    and anchor.series = model.series
     and anchor.context = run.context
     and anchor.unit = run.unit
     and anchor.subword = run.subword
@@ -30,7 +20,11 @@ inner join anchor
     and anchor.measure is not distinct from run.measure
     and anchor.first_word is not distinct from run.first_word
     and anchor.bos is not distinct from run.bos
-where run.finished is not null
+inner join model as anchor_model
+    on anchor_model.id = anchor.model
+    and anchor_model.series = model.series
+where anchor.id = $anchor
+    and run.finished is not null
     and model.step is not null
     and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(anchor.options, 'limit')
     and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(anchor.options, 'seed')

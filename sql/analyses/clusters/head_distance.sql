@@ -6,8 +6,7 @@
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: needs=sums favours=pair/token
 -- plot: matrix x=layer_a,head_a y=layer_b,head_b color=js_divergence
--- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads' distributions,
---   with the natural logarithm; at most ln 2 per token.
+-- note: over all tokens, special ones too, with the natural logarithm: at most ln 2 per token.
 -- note: computed once, into table head_distance, by attnbank compute head_distance; SQL alone took 18 times as long.
 -- param smoothing
 -- column layer_a smallint: 1-based layer of the earlier head

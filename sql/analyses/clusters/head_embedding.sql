@@ -76,20 +76,11 @@ computed_run as (
     )
 ),
 
-embedded_head as (
-    select
-        computed_run.name as run,
-        head_embedding.layer, head_embedding.head, head_embedding.x, head_embedding.y, head_embedding.stress
-    from computed_run
-    left join head_embedding
-        on head_embedding.run = computed_run.id
-        and abs(head_embedding.smoothing - $smoothing) < cast(0.000000000001 as double)
-),
-
 -- What a head does is the first of these that holds of it.
 head_behaviour as (
     select
-        embedded_head.*,
+        computed_run.name as run,
+        embedded_head.layer, embedded_head.head, embedded_head.x, embedded_head.y, embedded_head.stress,
         case
             when role.relation is not null then {'behaviour': role.relation, 'strength': role.accuracy}
             when special.punctuation > $target_threshold
@@ -102,7 +93,10 @@ head_behaviour as (
             when relative.next > $position_threshold then {'behaviour': 'next', 'strength': relative.next}
             else {'behaviour': 'other', 'strength': cast(null as double)}
         end as label
-    from embedded_head
+    from computed_run
+    left join head_embedding as embedded_head
+        on embedded_head.run = computed_run.id
+        and abs(embedded_head.smoothing - $smoothing) < cast(0.000000000001 as double)
     left join relative_position(run := $run) as relative using (layer, head)
     left join entropy(run := $run) as breadth using (layer, head)
     left join special_tokens(run := $run) as special using (layer, head)

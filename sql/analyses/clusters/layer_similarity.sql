@@ -7,8 +7,7 @@
 -- formula: ratio = within_layer / between_layers
 -- run: needs=sums favours=pair/token
 -- plot: lines x=layer y=within_layer,between_layers
--- note: distances are those of head_distance divided by the number of tokens, so that runs can be compared; at most ln
---   2 = 0.69. A pair of heads of different layers counts in the rows of both layers.
+-- note: δ is at most ln 2 = 0.69, and can be compared between runs. A pair of different layers counts in the rows of both.
 -- param smoothing
 -- column layer smallint: 1-based layer; null for all pairs of heads
 -- column within_layer double: mean distance between two heads of the layer, in nats per token; null if it has one

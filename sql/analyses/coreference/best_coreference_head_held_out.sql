@@ -13,8 +13,6 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: halves are every second document, or every second input if the source marks no documents or the run has only
 --   one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
--- note: optimism is how much choosing the head on the scored mentions inflates its accuracy: in_sample_accuracy minus
---   accuracy, never negative.
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates
 -- param choose varchar = 'half' {half, train}: every second document, or the documents of the training split

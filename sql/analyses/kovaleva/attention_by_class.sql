@@ -8,16 +8,12 @@
 --   i, and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
 -- run: needs=shares favours=pair/token
 -- plot: grid x=layer,head y=class color=received,given panel=classification scale=sqrt
--- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
---   weight from a position of the class to every other word (token), so that special tokens, which take most of many
---   heads, do not count. Means are taken within an input that has the class, then over those inputs.
+-- note: given leaves out special tokens, which take most of many heads.
 -- note: Kovaleva et al. sum the weights on a token over all positions and divide by the length, as received does, but
 --   take the largest where an input has several tokens of a class; received is their mean, which chance can be held
 --   against. They have no measure like given. Their negation is a list of words (neither, nor, not, never, none, don't,
 --   nothing, nowhere, ...).
--- note: chance is what uniform attention would give to any position: the mean of 1 / length over the same inputs. A
---   position of a causal model sees only those before it and itself: there early positions get more, and the other
---   words of given are those before.
+-- note: a position of a causal model sees only those before it and itself: early positions get more by chance.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it chance is that of full sight.
 -- note: a first word that is set apart (run.first_word) is the class first, and in no class of words.
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),

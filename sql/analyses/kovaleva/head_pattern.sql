@@ -13,12 +13,9 @@
 --   thresholds as parameters. A map is the first that applies of: vertical_diagonal (mass on special tokens and on the
 --   diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal), block
 --   (blockness over min_block), heterogeneous.
--- note: the mass on special tokens is the share of all weight that goes to [CLS], to [SEP] and to a first word that is
---   set apart; the mass on the diagonal is the share that goes to the word before, the word itself and the word after
---   (special tokens left out, so that the two do not overlap).
--- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where 0
---   is what uniform attention would give and 1 is all of it. Needs inputs of two segments (ingest --context pair);
---   other inputs are never blocks.
+-- note: the mass on the diagonal leaves special tokens out, so that the two masses do not overlap.
+-- note: blockness is 0 for uniform attention, and 1 if all weight between words stays in its segment. It needs inputs
+--   of two segments (ingest --context pair); others are never blocks.
 -- param min_vertical double = 0.5: mass on special tokens from which a map is vertical
 -- param min_diagonal double = 0.5: mass on the diagonal from which a map is diagonal
 -- param min_both double = 0.25: mass on each of them from which a map is vertical and diagonal

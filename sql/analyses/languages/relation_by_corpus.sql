@@ -16,7 +16,6 @@
 -- note: each best head is chosen on the words that it is scored on; universal_head scores heads on other corpora.
 -- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency). The common
 --   head is the one that finds the largest share of all dependents, in the mean.
--- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, corpora
 -- param min_count integer = 10: leave out relations with fewer dependents in a corpus
 -- param run, subtypes, offsets

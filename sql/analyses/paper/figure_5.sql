@@ -34,33 +34,25 @@ relation_dependent as (
     where ranked_relation.place <= $most
 ),
 
-sentence_size as (
-    select sentence, count(*) as words
-    from word
-    where sentence in (select sentence from relation_dependent)
-    group by all
-),
-
 selected_example as (
-    select relation_dependent.relation, relation_dependent.sentence
+    select relation_dependent.relation, relation_dependent.sentence, sentence.name
     from relation_dependent
-    inner join sentence_size using (sentence)
-    group by relation_dependent.relation, relation_dependent.sentence, sentence_size.words
+    inner join sentence on sentence.id = relation_dependent.sentence
+    group by relation_dependent.relation, relation_dependent.sentence, sentence.name, sentence.words
     qualify row_number() over (
         partition by relation_dependent.relation
         order by
-            case when sentence_size.words between 8 and 16 then 0 else 1 end,
-            case when sentence_size.words between 8 and 16 then count(*) end desc nulls last,
-            sentence_size.words, relation_dependent.sentence
+            case when sentence.words between 8 and 16 then 0 else 1 end,
+            case when sentence.words between 8 and 16 then count(*) end desc nulls last,
+            sentence.words, relation_dependent.sentence
     ) = 1
 )
 
 select
     ranked_relation.relation, ranked_relation.layer, ranked_relation.head, ranked_relation.direction, ranked_relation.n,
     ranked_relation.accuracy, ranked_relation.gain, ranked_relation.p_corrected, selected_example.sentence,
-    sentence.name as sent_id,
+    selected_example.name as sent_id,
     (select name from chosen_run) as run
 from ranked_relation
 inner join selected_example using (relation)
-inner join sentence on sentence.id = selected_example.sentence
 order by ranked_relation.place

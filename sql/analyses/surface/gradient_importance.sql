@@ -6,8 +6,7 @@
 -- formula: L = −mean of ln P(token) over the masked tokens of the input
 -- run: needs=gradients
 -- plot: grid color=gradient panel=target
--- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the inputs
---   that have the target. L is the masked-language-model loss; table gradient says over which tokens.
+-- note: L is the masked-language-model loss; table gradient says over which tokens.
 -- note: view placement says which positions belong to which target. Gradients are made by attnbank ingest --gradients.
 -- column layer, head
 -- column target varchar: cls, sep, punctuation or other

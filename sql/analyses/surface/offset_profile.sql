@@ -6,14 +6,12 @@
 -- run: needs=shares favours=pair/token
 -- weights: list_min($offsets) < -10 or list_max($offsets) > 10
 -- plot: grid x=offset y=head color=weight panel=layer scale=sqrt
--- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by
---   the length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
---   positions that have a token there, and leaves out inputs that have none.
+-- note: weight is the mean of relative_position, at every offset: the weights of a head over all offsets sum to 1.
+--   present leaves out inputs that have no token there.
 -- note: of a causal model both are null at the offsets to the right, where it cannot look.
--- note: offset is a word of SQL: write "offset", or qualify it.
 -- param offsets integer[] = range(-10, 11): the offsets
 -- column layer, head
--- column offset integer: position attended to minus position that attends: 1 is the next token
+-- column offset integer: position attended to minus position that attends: 1 is the next token; in SQL write "offset"
 -- column weight double: mean weight there, by the length of the input; null to the right of a causal model
 -- column present double: mean weight there, by the positions that have a token there; null where none has
 -- column sequences, run

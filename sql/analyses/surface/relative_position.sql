@@ -8,8 +8,7 @@
 -- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n
 -- run: needs=shares favours=pair/token
 -- plot: grid color=previous,self,next domain=0,1
--- note: as in the published code, weights on the diagonal are summed, divided by the length of the input, special
---   tokens included, and averaged over inputs: an input of n tokens has n - 1 next tokens, but is divided by n.
+-- note: as in the published code, an input of n tokens, special ones too, has n - 1 next tokens, but is divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The published notebook's legend swaps them.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it the chances are too small.
 -- note: next is null of a causal model, which cannot look there.

@@ -11,9 +11,7 @@
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
 -- note: view placement says which positions are of which target, by kind, not by spelling; punctuation is . and ,
--- note: as in the published code, the weights to a target are summed and divided by the length of the input; sep_to_sep
---   is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An input without
---   [SEP] has no part in these two.
+-- note: as in the published code. An input without [SEP] has no part in sep_to_sep and other_to_sep.
 -- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
 --   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
 -- note: a run of norms (run.measure) is scored by the share of all lengths of an input; sep_to_sep and other_to_sep are

@@ -20,7 +20,6 @@
 -- note: of a causal model the best head is the one that finds the most dependents, and it is scored, like the offset,
 --   on those that its direction can find (see gold_dependency): findable is their share. In most relations that
 --   direction is later_to_earlier, both others together; head_accuracy has the two directions apart.
--- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, min_count, run, subtypes, possessive, offsets, clamped
 -- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low, gain_high
 -- column held_out_accuracy double: accuracy on every second document (or sentence) of the best head of the others

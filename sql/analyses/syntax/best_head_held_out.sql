@@ -16,9 +16,6 @@
 -- note: halves are every second document, or every second sentence if the source marks no documents or the run has only
 --   one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
 -- note: head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
--- note: offset is a word of SQL: write "offset", or qualify it.
--- note: optimism is how much choosing the head on the scored words inflates its accuracy: in_sample_accuracy minus
---   accuracy, never negative.
 -- note: of a causal model the head is scored on the dependents that its direction can find (see gold_dependency), and
 --   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs 10
 --   dependents in both halves together, or min_count if that is smaller.

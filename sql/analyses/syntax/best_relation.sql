@@ -13,7 +13,6 @@
 --   where p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where fewer than 5.
 -- note: relations with fewer than 100 dependents are left out, as in the published code. For rare ones the best head is
 --   often best by chance: --min-count 10 shows them.
--- note: offset is a word of SQL: write "offset", or qualify it.
 -- param most integer = 1: number of relations per head, the best first
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param run, subtypes, possessive, offsets, clamped

@@ -17,8 +17,8 @@
 --   is then ahead, and p is of the two heads and not of the models.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
 -- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: the smallest possible p is
---   2/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. McNemar's test would assume that
---   words are independent, which those of a document are not: mcnemar(only_a, only_b) has its p.
+--   2/2ᴰ. McNemar's test would assume that words are independent, which those of a document are not: mcnemar(only_a,
+--   only_b) has its p.
 -- note: where one of the models is causal, both are scored on the dependents that it can find, which findable is the
 --   share of: the causal model by later_to_earlier (see gold_dependency), and a bidirectional one by any of the three
 --   directions, so that both may be given the side of the head.
@@ -134,15 +134,10 @@ common_dependent as (
         and (gold_a.head_position is null) = (gold_b.head_position is null)
 ),
 
-dependent_relation as (
-    select is_chosen_on, unnest(relations_of(relation, is_root)) as relation
-    from common_dependent
-),
-
 -- Every dependent, scored or not.
 relation_size as (
     select relation, count(*) as n
-    from dependent_relation
+    from (select is_chosen_on, unnest(relations_of(relation, is_root)) as relation from common_dependent) as dependent
     where $choose = 'all' or not is_chosen_on
     group by all
 ),

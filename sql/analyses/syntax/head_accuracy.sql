@@ -6,8 +6,7 @@
 -- formula: head_to_dependent: prediction(d) = argmax_{j ∈ W, j ≠ d} α(j, d)
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=accuracy panel=relation,direction domain=0,1
--- note: dependent_to_head takes the word that the dependent attends to most; head_to_dependent the word that attends to
---   the dependent most. Special tokens and the word itself are left out, ties go to the leftmost.
+-- note: special tokens and the word itself are left out, ties go to the leftmost.
 -- note: the row all counts every word, punctuation too, and a root as always wrong (as the published code); in the
 --   relations a root has no head to find and is left out.
 -- note: of a causal model each direction is scored on the dependents whose head it can find: dependent_to_head where

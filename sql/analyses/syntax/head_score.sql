@@ -19,12 +19,10 @@
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
 -- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: the smallest possible p is
---   1/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. Clusters beyond the hundredth
---   are counted with those before (see gold_dependency, cluster).
+--   1/2ᴰ. Clusters beyond the hundredth are counted with those before (see gold_dependency, cluster).
 -- note: McNemar's test would assume that dependents are independent of each other, which those of a document are not,
 --   and is too often significant: mcnemar_better(only_head, only_offset) has its p.
 -- note: of a causal model each direction and offset is scored on the dependents that it can find (see gold_dependency).
--- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: low and high are for a head that was not chosen for its accuracy; they are too high for the best of many.
 -- param relation varchar = null: a relation of the trees, or a saved one; by default all
 -- param offsets, run, subtypes, possessive

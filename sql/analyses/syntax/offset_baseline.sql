@@ -9,13 +9,12 @@
 --   So it is right as well for heads that are the last word, and in the row all for a root among the first words.
 --   clamped := true does the same.
 -- note: the published code tries -3 to 2; table 1 of the paper has none beyond that.
--- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: of a causal model an offset to the left is scored on the dependents whose head stands to the left, and one to
 --   the right on the others, as the directions are that can find them (see gold_dependency). On either, an offset to
 --   the left is from the later of the two words to the earlier, whichever of them is the dependent.
 -- param relation, offsets, clamped, run, subtypes, possessive
 -- column relation
--- column offset integer: predicted head minus dependent, in positions: words, and multiword tokens read as written
+-- column offset integer: predicted head minus dependent, in words, multiword tokens as written; in SQL write "offset"
 -- column accuracy, correct, n, findable, overall, side, run
 select relation, "offset", accuracy, correct, n, findable, overall, side, (select name from chosen_run) as run
 from offset_hit(

@@ -68,11 +68,6 @@ arc as (
     inner join word on word.id = word_position.word
     where word.sentence = tree.sentence
         and word_position.kind = 'word'
-),
-
-gold as (
-    select sequence, dependent, head_position, is_root
-    from gold_pair(runs := (select list(id) from chosen_run), subtypes := false, possessive := false) as pair
 )
 
 select
@@ -101,7 +96,7 @@ left join word as gold_head
 left join position as tree_head
     on tree_head.sequence = arc.sequence
     and tree_head.position = arc.found_position
-left join gold
+left join gold_pair(runs := (select list(id) from chosen_run), subtypes := false, possessive := false) as gold
     on gold.sequence = arc.sequence
     and gold.dependent = arc.word
 order by arc.sentence, word.index

@@ -81,35 +81,30 @@ other_run as materialized (
     )
 ),
 
-hit as materialized (
-    select cluster_hit.*, list_contains((select ids from control_run), run) as is_control
-    from tree_hit(
-        runs := list_concat((select list(id) from chosen_run), (select ids from control_run)),
-        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
-        within := (select ids from other_run)
-    ) as cluster_hit
-),
-
 -- Of a control only its heads count.
-named_hit as (
+hit as materialized (
     select
         case
-            when is_control then 'random weights'
+            when list_contains((select ids from control_run), run) then 'random weights'
             when source = 'head' then 'best head'
             when source = 'layer' then 'best layer'
             when source = 'all' then 'all heads'
             else source
         end as tree,
-        hit.*
-    from hit
+        cluster_hit.*
+    from tree_hit(
+        runs := list_concat((select list(id) from chosen_run), (select ids from control_run)),
+        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
+        within := (select ids from other_run)
+    ) as cluster_hit
     where source = 'head'
-        or not is_control
+        or not list_contains((select ids from control_run), run)
 ),
 
 -- Chosen on the odd clusters; all that follows is scored on the even ones.
 best as (
     select tree, run, source, layer, head, direction, ratio(sum(found), sum(n)) as chosen_uuas
-    from named_hit
+    from hit
     where cluster % 2 = 1
     group by tree, run, source, layer, head, direction
     qualify row_number() over (

@@ -13,8 +13,8 @@
 --   scored unless punctuation := true.
 -- note: of the direction both, and of causal models, arcs have no direction of their own: uas says how well they point
 --   away from the root, and is worth little without root := 'gold'.
--- note: adjacent is the score of a chain of neighbouring words. best_tree chooses on one half of the documents and
---   scores on the other; here a row is scored on all, so that the best of many rows is too good.
+-- note: best_tree chooses on one half of the documents and scores on the other; here a row is scored on all, so that
+--   the best of many rows is too good.
 -- param root, decoder
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention; null for every one
 -- param punctuation, run

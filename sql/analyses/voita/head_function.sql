@@ -17,14 +17,12 @@
 -- note: every position except [SEP] has a maximum: the position, again except [SEP], that it attends to most. [SEP]
 --   stands for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the
 --   first word of a causal model. Ties go to the leftmost.
--- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals). They
---   call a head positional from 0.9.
+-- note: positional: of equally common offsets the nearest, then the left one. They call a head positional from 0.9.
 -- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten
---   of a hundred more) than the relation's commonest offset. From the dependent it finds one where the dependent's
---   maximum is on the head; from the head, where the head's maximum is on the dependent. These are the same maxima as
---   above, so a word that attends most to itself or to [CLS] finds none; head_accuracy leaves both out, and for the
---   second direction takes the word that attends to the dependent most. Punctuation is left out. Null where there is
---   none, as in every run without words that have trees.
+--   of a hundred more) than the relation's commonest offset. These are the same maxima as above, so a word that attends
+--   most to itself or to [CLS] finds none; head_accuracy leaves both out, and for the second direction takes the word
+--   that attends to the dependent most. Punctuation is left out. Null where there is none, as in every run without
+--   words that have trees.
 -- note: Voita et al. ask for accuracy at least 10 % higher than the offset's; whether they mean a tenth of it, or ten
 --   of a hundred cases, they do not say.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
