@@ -83,8 +83,7 @@ def run_guarded(
     path: Path | None = None,
     grace: float = INTERRUPT_GRACE,
 ) -> None:
-    """Run `work`, which uses the named bank and prints, in a fork of this process; exit with its
-    status.
+    """Run `work`, which uses the named bank and prints, in a fork; exit with its status.
 
     A crash of DuckDB on a damaged bank then becomes a message, and an interrupt can end a
     statement that DuckDB does not interrupt, after `grace` seconds. `path` is what `work`
@@ -174,8 +173,7 @@ def _wait(child: int, seconds: float) -> int | None:
 
 
 class GuardedCommand(BankCommand):
-    """A command that runs in a fork of this process (see `run_guarded`), except where a fork is
-    useless.
+    """A command that runs in a fork (see `run_guarded`), except where that is useless.
 
     Spark's JVM needs longer to shut down than an interrupt allows, and --show-sql runs nothing.
     """
@@ -206,9 +204,7 @@ def command(
 
 @contextmanager
 def print_warnings(debug: bool) -> Iterator[None]:
-    """Context manager that prints the package's warnings as one line each; others only with
-    `debug`.
-    """
+    """Context manager that prints the package's warnings, a line each; others only with `debug`."""
     with warnings.catch_warnings():
         show_other = warnings.showwarning
 

@@ -97,8 +97,9 @@ def command_as_typed(ctx: click.Context) -> str:
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
-    """Open the named bank to read; `seconds` is the time limit of requests. Raises CallError,
-    BankError.
+    """Open the named bank to read; `seconds` is the time limit of requests.
+
+    Raises CallError and BankError.
     """
     path = bank_path(ctx)
     from attnbank import queries
@@ -138,8 +139,9 @@ def check_engine(ctx: click.Context) -> bool:
 def open_source(
     ctx: click.Context, seconds: float | None = None
 ) -> AbstractContextManager[Bank | Exported]:
-    """Context manager that opens the named bank, or the exports of --data. Raises CallError at
-    once.
+    """Context manager that opens the named bank, or the exports of --data.
+
+    Raises CallError when it is called, before it is entered.
     """
     return _open_source(ctx, seconds, on_spark=check_engine(ctx))
 

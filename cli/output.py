@@ -118,9 +118,8 @@ def write_frames(
             part = _first_rows(all_parts)
             encode_frame(part, chosen, file, terminal_width(ctx), wraps=wraps)
             if note is not None:
-                _write_lines(
-                    [""] if chosen == "markdown" else [], file
-                )  # or Markdown reads it as a row
+                if chosen == "markdown":
+                    _write_lines([""], file)  # or it would be read as a row
                 write_heading([note], chosen, file)
             file.flush()
             for _ in all_parts:  # the other parts are counted, not shown
@@ -273,8 +272,7 @@ def check_output(ctx: click.Context) -> str:
 
 @contextmanager
 def destination(ctx: click.Context, *, binary: bool) -> Iterator[BinaryIO]:
-    """Context manager that yields standard output, or the file of -o, which is replaced when
-    complete.
+    """Context manager that yields standard output, or the file of -o, replaced when complete.
 
     With --provenance, a file that is not `binary` gets a second file that describes it. Raises
     CallError for binary data on a terminal, AttnbankError if nothing can be written.
@@ -395,10 +393,6 @@ def provenance_text(ctx: click.Context) -> str | None:
     return provenance.json_of_facts(_facts(ctx)) if has_provenance(ctx) else None
 
 
-# From this share of words with an unknown piece on, the model hardly sees the language.
-WARN_FROM = 0.05
-
-
 def duration(seconds: float) -> str:
     """Format seconds: 42 s, 3 min 5 s, 2 h 10 min."""
     whole_seconds = round(seconds)
@@ -421,79 +415,3 @@ def format_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
-
-
-def without_surprisal_lines(first: int, sharing: int) -> list[str]:
-    """Lines that say how many words of a run have no surprisal, and why."""
-    return [
-        f"{count_noun(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
-        for count, why in (
-            (first, "no token precedes the first word of an input"),
-            (sharing, "only one of the words that share a position has it"),
-        )
-        if count
-    ]
-
-
-def unknown_lines(words: int, unknown: int | None) -> list[str]:
-    """Lines with the number of words that contain an unknown piece, and a warning if there are
-    many.
-
-    `unknown` is None if the run did not count them.
-    """
-    if unknown is None:
-        return ["unknown words were not counted: the run was made by an older attnbank"]
-    share = unknown / words if words else 0.0
-    lines = [
-        f"{unknown:,} of {words:,} words ({100 * share:.1f} %) contain a piece that"
-        " the tokenizer does not know"
-    ]
-    if share >= WARN_FROM:
-        lines.append(
-            "warning: the model reads the unknown token in their place; use a model of this"
-            " language and script"
-        )
-    return lines
-
-
-_OF_FIRST_WORD = {
-    "special": "is excluded like a special token (--bos adds a token)",
-    "word": "is treated like any other (--first-word word)",
-}
-
-
-def name_of_measure(measure: str) -> str:
-    """The noun for the figures of a run by its measure: weights, norms, figures of rollout."""
-    return measure if measure in ("weights", "norms") else f"figures of {measure}"
-
-
-def reading_lines(run: Mapping[str, Any]) -> list[str]:
-    """Lines on how a run tokenized its words, where users should know; `run` has columns of table
-    run.
-    """
-    lines = []
-    if run["joined_words"]:
-        share = 100 * run["joined_words"] / max(run["words"], 1)
-        how = (
-            "share a piece with a neighbour, as in the text (--edges share)"
-            if run["edges"] == "share"
-            else "are tokenized differently in the text (see --edges share)"
-        )
-        lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
-    if misspelled := run.get("misspelled_words"):
-        lines.append(
-            f"the given tokens of {misspelled:,} of {run['words']:,} words do not match their text"
-        )
-    if inner := run["inner_dependencies"]:
-        lines.append(
-            f"{inner:,} {'dependency is' if inner == 1 else 'dependencies are'} between words that"
-            " share a position; analyses of heads skip them (inside-token)"
-        )
-    if run["bos"] is not None:
-        lines.append(f"{run['bos']} was put before each input (--bos)")
-    elif run["first_word"] in _OF_FIRST_WORD:
-        lines.append(
-            "no token precedes the text, and heads of causal models rest on the first token: the"
-            f" first word of each input {_OF_FIRST_WORD[run['first_word']]}"
-        )
-    return lines

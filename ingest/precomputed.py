@@ -229,9 +229,7 @@ class PrecomputedRun:
 
     def sentences(self) -> Iterator[PrecomputedSentence]:
         """Yield the sentences of the corpus that the run does not have yet, in order."""
-        for row in self._sentence_rows():
-            if row[6] and row[0] not in self._done:
-                yield self._sentence_of_row(row)
+        yield from (sentence for sentence in self._missing() if sentence.words)
 
     def add(
         self,
@@ -405,22 +403,19 @@ class PrecomputedRun:
     def _skips(self) -> Iterator[Skip]:
         empty = "empty", "the sentence has no words"
         missing = "not-given", "the run was finished without its maps"
-        for row in self._sentence_rows():
-            if row[0] not in self._done:
-                sentence = self._sentence_of_row(row)._row
-                yield sentence.skip(*(missing if sentence.spans else empty))
+        for sentence in self._missing():
+            yield sentence._row.skip(*(missing if sentence.words else empty))
 
-    def _sentence_rows(self) -> Iterator[tuple[Any, ...]]:
+    def _missing(self) -> Iterator[PrecomputedSentence]:
+        """Yield the sentences that the run does not have, those without words among them."""
         windows = sentence_windows(cursor_query(self._connection), self._run.corpus)
-        return chain.from_iterable(windows)
-
-    def _sentence_of_row(self, row: tuple[Any, ...]) -> PrecomputedSentence:
-        id, document, document_index, index, name, location = row[:6]
-        spans = spans_of(row[6:], self._options.multiword)
-        sentence = TokenisedSentence(id, document, document_index, index, name, location, spans)
-        words = tuple(span.text for span in spans)
-        spaces = tuple(span.space_after for span in spans)
-        return PrecomputedSentence(name, words, spaces, sentence, self)
+        for row in chain.from_iterable(windows):
+            if row.id not in self._done:
+                spans = spans_of(row.words, self._options.multiword)
+                words = tuple(span.text for span in spans)
+                spaces = tuple(span.space_after for span in spans)
+                sentence = TokenisedSentence(*row[:6], spans)
+                yield PrecomputedSentence(row.name, words, spaces, sentence, self)
 
 
 @dataclass

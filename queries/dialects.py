@@ -34,9 +34,9 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
     return _generate_sql(_Inliner().inline(analysis, bound), dialect)
 
 
-def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
-    """Write a SELECT of the package's own, which may call macros and read views, for an engine."""
-    return _generate_sql(_Inliner().filled(statement, _literal_expressions(values)), dialect)
+def spark_statement(statement: str, values: Mapping[str, Any]) -> str:
+    """A SELECT of the package's own, which may call macros and read views, as Spark runs it."""
+    return _generate_sql(_Inliner().filled(statement, _literal_expressions(values)), "spark")
 
 
 def indented_sql(statement: str, dialect: str = "duckdb") -> str:

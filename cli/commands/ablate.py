@@ -1,6 +1,4 @@
-"""`attnbank surprisal` and `attnbank ablate`: what a model predicts, with all heads and without
-some.
-"""
+"""`attnbank surprisal` and `attnbank ablate`: what a model predicts, with or without some heads."""
 
 from __future__ import annotations
 
@@ -190,9 +188,7 @@ def _head_sets(bank: Bank, named: SetOptions, run: Run) -> Iterator[HeadSet]:
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
-    """Run the SELECT of --query and return its heads, each once. Raises CallError for other
-    columns.
-    """
+    """The heads that the SELECT of --query returns; CallError if it returns anything else."""
     rows = bank.sql(statement, isolated=True)
     if not {"layer", "head"} <= set(rows.columns):
         raise CallError(

@@ -178,12 +178,10 @@ _WRITES_AFTER = 15.0
 
 @dataclass
 class ComputeReport:
-    """What `compute_and_cache_all` did: `cached` are the analyses cached now, `already` is the
-    number cached before.
-    """
+    """What `compute_and_cache_all` did."""
 
-    cached: list[str] = field(default_factory=list)
-    already: int = 0
+    cached: list[str] = field(default_factory=list)  # the analyses that it cached
+    already: int = 0  # how many were cached before
     skipped: dict[str, str] = field(default_factory=dict)
 
 

@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from attnbank.cli.commands.info import (
+    name_of_measure,
+    reading_lines,
+    unknown_lines,
+    without_surprisal_lines,
+)
 from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
@@ -31,11 +37,7 @@ from attnbank.cli.output import (
     count_noun,
     duration,
     format_bytes,
-    name_of_measure,
     output_options,
-    reading_lines,
-    unknown_lines,
-    without_surprisal_lines,
     write_frame,
 )
 from attnbank.cli.progress import ProgressDisplay
@@ -331,9 +333,7 @@ def _check_corpus(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus 
 
 @contextmanager
 def resumable_progress() -> Iterator[ProgressDisplay]:
-    """Context manager that shows progress, and raises AttnbankError for Ctrl-C and for corpora with
-    several problems.
-    """
+    """Context manager that shows progress, and says of Ctrl-C and of problems what to do next."""
     try:
         with ProgressDisplay() as display:
             yield display

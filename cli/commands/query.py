@@ -111,8 +111,7 @@ class AnalysisGroup(BankGroup):
         self, name: str, run: Callable[..., None],
         describe: Callable[[Analysis], tuple[str, str]], options: Decorator, **more: Any,
     ) -> None:  # fmt: skip
-        """`run` is called with the context, the analysis, its arguments and the values of
-        `options`.
+        """`run` is called with the context, the analysis, its arguments and values of `options`.
 
         `describe` returns the help of an analysis below its title, and its example.
         """

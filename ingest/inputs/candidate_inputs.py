@@ -96,6 +96,18 @@ class TokenisedSentence:
         return Skip(self.id, self.name, self.place, reason, detail)
 
 
+class SentenceRow(NamedTuple):
+    """A sentence as the bank has it: the first fields of `TokenisedSentence`, and its words."""
+
+    id: int
+    document: int
+    document_index: int
+    sentence_index: int
+    name: str | None
+    place: str
+    words: tuple[Sequence[Any] | None, ...]  # columns, as `spans_of` takes them
+
+
 OwnedPiece = tuple[TokenisedSentence, Piece]
 
 
@@ -165,7 +177,7 @@ def tokenise_sentences(
     """
     document, space = 0, False  # of the previous sentence: its document, and its last space_after
     for rows in sentence_windows(query, corpus):
-        spans = [spans_of(row[6:], multiword) for row in rows]
+        spans = [spans_of(row.words, multiword) for row in rows]
         texts = [_join_spans(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
         in_text = input_tokenizer.pieces_in_text(
@@ -174,9 +186,9 @@ def tokenise_sentences(
         spans = [_with_joined(*sentence) for sentence in zip(spans, alone, in_text, strict=True)]
         follows: dict[int, bool] = {}  # rows that follow text, and whether a space is between
         for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
-            if own and row[1] == document:
+            if own and row.document == document:
                 follows[at] = space
-            document, space = row[1], own[-1].space_after if own else space
+            document, space = row.document, own[-1].space_after if own else space
         if edges == "share":
             sentences = _read_by_text(input_tokenizer, spans, alone, in_text, follows)
         else:
@@ -185,12 +197,13 @@ def tokenise_sentences(
             yield _tokenise_row(row, *sentence)
 
 
-def sentence_windows(query: Query, corpus: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of the sentences of a corpus, WINDOW of them at a time."""
+def sentence_windows(query: Query, corpus: int) -> Iterator[list[SentenceRow]]:
+    """Yield the sentences of a corpus in order, WINDOW of them at a time."""
     ((_, _, least, most),) = query("ingest/corpus_extent", {"corpus": corpus})
     for start in range(least, most + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
-        yield query("ingest/sentence_window", window)
+        rows = query("ingest/sentence_window", window)
+        yield [SentenceRow._make((*row[:6], row[6:])) for row in rows]
 
 
 _Pieces = tuple[Piece, ...] | Unalignable
@@ -355,10 +368,9 @@ def _merge_spans(
 
 
 def _tokenise_row(
-    row: tuple[Any, ...], spans: tuple[Span, ...], opening: _Pieces, following: _Pieces
+    row: SentenceRow, spans: tuple[Span, ...], opening: _Pieces, following: _Pieces
 ) -> TokenisedSentence:
-    id, document, document_index, index, name, location = row[:6]
-    sentence = TokenisedSentence(id, document, document_index, index, name, location, spans)
+    sentence = TokenisedSentence(*row[:6], spans)
     if not spans:
         return replace(sentence, fault=sentence.skip("empty", "the sentence has no words"))
     for pieces in (opening, following):

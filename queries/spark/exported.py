@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from attnbank.queries import parameters
 from attnbank.queries.backend import Backend, check_run
-from attnbank.queries.dialects import render_statement, to_dialect
+from attnbank.queries.dialects import spark_statement, to_dialect
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
 from attnbank.sql import registry
@@ -149,7 +149,7 @@ class SparkBackend(Backend):
 
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """As `Backend.fetch`."""
-        with self.collect(render_statement(statement, "spark", values)) as collected:
+        with self.collect(spark_statement(statement, values)) as collected:
             return frame_of_arrow(collected.toArrow(), collected.columns)
 
     @contextmanager
@@ -201,7 +201,7 @@ class _Answers:
 
     def execute(self, query: str, parameters: Any = None, /) -> _Answers:
         """Run a SELECT; `parameters` are the values of its `$name`."""
-        with self._backend.collect(render_statement(query, "spark", parameters or {})) as collected:
+        with self._backend.collect(spark_statement(query, parameters or {})) as collected:
             return _Answers(self._backend, [tuple(row) for row in collected.collect()])
 
     def fetchall(self) -> list[tuple[Any, ...]]:
@@ -568,7 +568,7 @@ class UnionExport:
     def _sql(self, statement: str, **views: DataFrame) -> DataFrame:
         for name, rows in views.items():
             rows.createOrReplaceTempView(name)
-        return self.session.sql(render_statement(statement, "spark", {}))
+        return self.session.sql(spark_statement(statement, {}))
 
     def _check_texts(self) -> None:
         """Raise CallError if a document of one place is not the same in two exports."""
