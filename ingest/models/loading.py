@@ -300,8 +300,10 @@ def describe(
     with translate_loading_errors(name), quiet():
         opened = _open_checkpoint(name, revision, trust_remote_code, measure, head)
         layers, heads = _shape(name, opened.blank, opened.config)
-        digest_ = tokenizer_digest(opened.tokenizer)
-    return Described(opened.input_tokenizer, layers, heads, opened.max_positions, digest_)
+        return Described(
+            opened.input_tokenizer, layers, heads, opened.max_positions,
+            tokenizer_digest(opened.tokenizer),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
