@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from attnbank.queries.spark.sessions import session_of
 from attnbank.sql.export_format import export
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SMALL = {
     "spark.sql.adaptive.enabled": "false",
@@ -41,15 +41,14 @@ class Reusing(SparkBackend):
 
     def __init__(self, backend: SparkBackend) -> None:
         super().__init__(backend.source)
-        self._known: set[str] = set()
+        self._known: dict[str, DataFrame] = {}
 
     def _prepare(self, stage: Stage) -> None:
-        if stage.view not in self._known:
+        if stage.view in self._known:
+            self._known[stage.view].createOrReplaceTempView(stage.view)
+        else:
             super()._prepare(replace(stage, reads=2))
-            self._known.add(stage.view)
-
-    def _drop_views(self, stages: Iterable[Stage]) -> None:
-        """Keep them."""
+            self._known[stage.view] = self._session.table(stage.view)
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
