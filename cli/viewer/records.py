@@ -9,6 +9,7 @@ of those that need no question:
     map.json                                 the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
     changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
+    cards/RUN/HEAD.svg                       one head as a picture
     sentences/RUN/SENTENCE.json?heads=3-1    words, and the maps and peaks of some heads
     shown.json?sentence=...&head=3-1         one sentence as it is drawn; model.json, typed.json
     hits.json, counts.json, words.json       a request, and the words of sentences

@@ -161,6 +161,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/examples/{run}/{head}/page.json": endpoints.example_page,
     "/examples/{run}/{head}/dependents.json": endpoints.dependents,
     "/changes/{run}/{other}.json": endpoints.changes,
+    "/cards/{run}/{head}.{kind}": endpoints.card,
     "/sentences/{run}/{sentence}.json": endpoints.sentence,
     "/scores/{run}.json": endpoints.scores,
     "/hits.json": endpoints.hits,
@@ -209,7 +210,8 @@ def _file(content: bytes, request: Request, kind: str) -> Response:
         return Response(status_code=204)
     headers = {}
     if "theme" not in request.query_params:
-        name = request.path_params.get("name", "sentence")
+        parts = request.path_params
+        name = parts.get("name") or (f"head_{parts['head']}" if "head" in parts else "sentence")
         headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
 

@@ -119,6 +119,7 @@ def test_the_command_of_a_view_gives_its_rows(
         ("/map", {}),
         ("/overview", {"min_count": 10}),
         ("/compare", {}),
+        ("/head/2-1", {"relation": "obj"}),
         ("/tables/best_head", {"min_count": 2, "subtypes": "true"}),
         ("/tables/figure_5", {"min_count": 2, "p_below": 2}),
     ],

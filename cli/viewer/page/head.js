@@ -80,6 +80,8 @@ export async function headView(context) {
   return {
     title: `Head ${name}`, answered: run.name, frame: relations,
     command: relations ? command(context, `sql ${shell(statement)}`) : null,
+    files: context.connector.cardFiles(run.id, name, relation),
+    plotCommand: command(context, "plot head_card", { head: name, relation, run: run.name, output: `head_${name}.svg` }),
     content: html`<form>${runBox(context, context.run)}${relationBox(context, relation)}${directionBox(context, shownDirection)}<button>Show</button></form>
       ${runLine(run.name)}
       <div class="columns">

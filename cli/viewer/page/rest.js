@@ -70,6 +70,11 @@ export class Rest {
     return Object.fromEntries(["svg", "pdf", "png"].map((kind) => [kind, withQuery(`/shown.${kind}`, options)]));
   }
 
+  // One head as a picture.
+  cardFiles(run, head, relation) {
+    return Object.fromEntries(["svg", "pdf", "png"].map((kind) => [kind, withQuery(`/cards/${run}/${head}.${kind}`, { relation })]));
+  }
+
   model(options) {
     return this.#get("/model.json", options);
   }

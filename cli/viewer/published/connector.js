@@ -81,6 +81,10 @@ export class Published {
     return undefined;
   }
 
+  cardFiles() {
+    return undefined;
+  }
+
   async model() {
     throw new Fault("A published bank does not show all heads on one sentence.", `Type: attnbank -b ${this.home}bank.duckdb explore`);
   }
