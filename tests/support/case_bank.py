@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,7 @@ import polars as pl
 
 from attnbank.ingest.attention.merged_maps import TOTALS, PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Position
+from attnbank.sql.names import sql_literal as literal
 
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
 """Tables that get one row, with id 1, if a case does not give them."""
@@ -39,7 +42,7 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     A run without parts gets one. The sums of attention maps are computed as an ingest does, where
     the maps are whole: where the case says how many positions its sequences have.
     """
-    with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
+    with _attached(new_banks.put(path)) as connection:
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
         for table in ALWAYS:
             if table not in given:
@@ -55,6 +58,30 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
             _insert_sums(connection)
         connection.execute("commit")
     return path
+
+
+@contextmanager
+def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a new bank, which needs no check.
+
+    Of a database in memory that stays, since to make one and end it takes as long as all the rows.
+    """
+    connection = _memory()
+    connection.execute(f"attach {literal(str(path))} as case_bank")
+    try:
+        connection.execute("use case_bank")
+        yield connection
+    except BaseException:
+        connection.rollback()
+        raise
+    finally:
+        connection.execute("use memory")
+        connection.execute("detach case_bank")
+
+
+@cache
+def _memory() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def _insert_sums(connection: duckdb.DuckDBPyConnection) -> None:
@@ -103,7 +130,8 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[s
     if not _COLUMNS:  # kept for all banks, since this takes longer than inserting the rows
         for name, *column in connection.execute(
             "select table_name, column_name, data_type, is_nullable from duckdb_columns()"
-            " where schema_name = 'main' order by table_name, column_index"
+            " where schema_name = 'main' and database_name = current_database()"
+            " order by table_name, column_index"
         ).fetchall():
             _COLUMNS.setdefault(name, []).append(tuple(column))
     assert table in _COLUMNS, f"there is no table {table}"
@@ -116,9 +144,13 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[s
             (row[name] or None) if name in row else _neutral(table, name, type_, nullable)
             for name, type_, nullable in columns
         ])  # fmt: skip
-    places = ", ".join(f"cast(? as {type_})" for _, type_, _ in columns)
-    if every:
-        connection.executemany(f"insert into {table} values ({places})", every)
+    if every:  # as one statement: of a prepared one each row takes as long as this
+        values = ", ".join(f"({', '.join(map(_literal, row))})" for row in every)
+        connection.execute(f"insert into {table} values {values}")
+
+
+def _literal(cell: str | None) -> str:
+    return "null" if cell is None else literal(cell)
 
 
 def _neutral(table: str, column: str, type_: str, is_nullable: bool) -> str | None:
