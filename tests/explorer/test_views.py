@@ -141,6 +141,7 @@ def _commands(client: Client, path: str, **given: object) -> dict[str, str]:
     return dict(parts)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_training_has_a_slider_over_its_steps(
     explored: Path, tmp_path: Path, client: Client
 ) -> None:
