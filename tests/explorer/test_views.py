@@ -291,9 +291,11 @@ def test_a_sentence_has_the_lines_of_show(client: Client, explored: Path) -> Non
         if tag == "line" and str(given.get("class")).startswith("line ")
     ]  # fmt: skip
     expected = re.findall(r'data-weight="([^"]*)"', shown.draw())
-    assert [float(str(weight)) for weight in drawn] == pytest.approx(
-        [*map(float, expected)]
-    ) and drawn
+    assert (
+        sorted(float(str(weight)) for weight in drawn)
+        == pytest.approx(sorted(map(float, expected)))
+        and drawn
+    )  # a picture has the lines of special tokens below all others
     assert any(link.startswith("/sentence?sentence=") for link in page.links)
     assert not any("style" in given for _, given in page.tags)
 
