@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +20,22 @@ from markupsafe import Markup
 
 from attnbank.cli.commands.compute import compute_and_cache_all
 from attnbank.cli.output import format_bytes
-from attnbank.cli.viewer import answers, bundle, colours, records, sheets
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer import colours, records
+from attnbank.cli.viewer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.viewer.site import NAV
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
+from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import HitOptions, run_request, scoring
+from attnbank.queries.pictures import SCREENS
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.requests import run_of_request
-from attnbank.queries.sentences.attention import names_of_run as names_of_run
+from attnbank.queries.sentences.attention import SentenceRecords, sentence_records
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import provenance, registry, statements
-from attnbank.sql.errors import AttnbankError, CallError, require_extra
-from attnbank.sql.header import RunChoice
+from attnbank.sql.errors import AttnbankError, CallError, MissingPackageError, require_extra
+from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.outputs import (
     check_fits,
     check_folder,
@@ -52,6 +60,16 @@ _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "icon.svg")
+# DuckDB and Python for browsers, from npm and PyPI, with the page's own scripts. They are not in
+# git: `make web` downloads them by version and digest; wheels contain them. WEB_LIST lists them.
+WEB = _HERE / "web"
+WEB_LIST = "web.json"
+_ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
+# Modules that compile requests in the browser, besides the folders below.
+_COMPILER = ("__init__.py", "cli/__init__.py", "cli/viewer/__init__.py",
+             "cli/viewer/in_browser.py", "queries/__init__.py")  # fmt: skip
+_COMPILER_FOLDERS = ("queries/patterns", "sql")
+_SUFFIXES = (".py", ".sql", ".lark", ".json")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 # Licences that permit redistribution, whatever their other conditions.
 _OPEN = re.compile(
@@ -70,6 +88,11 @@ _STATEMENTS = (
     "examples/changed_words", "patterns/surface_tokens",
     "sentences/maps", "sentences/peaks", "sentences/saved_pairs",
 )  # fmt: skip
+# The largest files of rows and of pictures, in bytes; for larger ones the page queries the bank.
+MOST_BYTES = 1_500_000
+MOST_PICTURE = 1_500_000
+# Sentences in a file; its name is their number divided by this.
+IN_A_FILE = 4
 # The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096
 # DuckDB in a browser reads in units of this many bytes.
@@ -125,7 +148,7 @@ def publish(
     BankError if the bank cannot be read.
     """
     require_extra("Publishing", "explore", "jinja2", "vl_convert")
-    bundle_manifest = bundle.need_bundle()
+    bundle_manifest = need_bundle()
     # On some file systems, Page and page are the same folder.
     if not _NAME.fullmatch(publication.name) or publication.name.casefold() in (PROGRAMS, PAGE):
         raise CallError(
@@ -140,7 +163,7 @@ def publish(
         last=MANIFEST,
         force=force or not (target / publication.name).exists(),
     )
-    programs = check_folder(target / PROGRAMS, last=bundle.LIST, force=True)
+    programs = check_folder(target / PROGRAMS, last=WEB_LIST, force=True)
     check_fits([(Path(name), name in _FOLDERS) for name in _OF_A_BANK], home, _owns)
     check_fits(program_paths(), programs, _owns)
     notes: list[str] = []
@@ -195,14 +218,14 @@ def _check_target(target: Path, name: str, *, adds: bool) -> None:
 
 def _is_unfinished_publication(path: Path) -> bool:
     """Whether a path is left over from a publication that was killed."""
-    return path.name.startswith(".") or (path / bundle.LIST).is_file()
+    return path.name.startswith(".") or (path / WEB_LIST).is_file()
 
 
 def _owns(folder: Path) -> Callable[[Path], bool]:
     """Return a function that tells which files of a folder this command wrote."""
     if (folder / MANIFEST).is_file():
         return lambda path: path.parts[0] in _OF_A_BANK
-    is_programs = (folder / bundle.LIST).is_file()
+    is_programs = (folder / WEB_LIST).is_file()
     return lambda path: is_programs
 
 
@@ -255,17 +278,17 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
             bank = handle.bank
             runs = {run.id: run for run in (_get_run(bank, name) for name in names)}
             steps = len(runs) * (len(analyses()) + 1)
-            for at, _ in enumerate(answers.write_answers(folder / "answers", cache, runs)):
+            for at, _ in enumerate(_write_answers(folder / "answers", handle, runs)):
                 on_progress(Progress("answering", min(at, steps), steps))
-            answers.write_contents(folder / "answers" / "contents.json", bank)
+            _write_json(folder / "answers" / "contents.json", records.contents_record(bank))
             for run in runs.values():
-                for count in sheets.write_sheets(folder / "sheets" / str(run.id), bank, run):
+                for count in _write_sheets(folder / "sheets" / str(run.id), bank, run):
                     on_progress(Progress("drawing", count, None))
             manifest = _manifest(folder, name, bank, runs)
     finally:
         cache.close()
-    answers.write_json(folder / MANIFEST, manifest)
-    answers.write_json(folder / ANALYSES, records.catalogue())
+    _write_json(folder / MANIFEST, manifest)
+    _write_json(folder / ANALYSES, records.catalogue())
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
     variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
@@ -278,6 +301,119 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
 def _get_run(bank: Bank, name: str) -> Run:
     """Find a run by name, whatever it stores."""
     return chosen_run(bank.connection, RunChoice(), name)
+
+
+def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) -> Iterator[str]:
+    """Write the rows of all analyses, for each run; yield the name of each step.
+
+    In `folder`, each run has a folder with `ANALYSIS.json`, `ANALYSIS.light.svg`,
+    `ANALYSIS.dark.svg`, `profile.json`, `nearest.json` and `map.json`; the folder `any` has the
+    analyses that read no single run.
+    """
+    for number, run in runs.items():
+        for name, analysis in analyses().items():
+            if _takes_run(analysis):
+                yield f"{name} of {run.name}"
+                _write_answer(folder / str(number), handle, analysis, {"run": run.name})
+        yield f"heads of {run.name}"
+        _write_records(folder / str(number), handle.bank, run)
+    for name, analysis in analyses().items():
+        if not _takes_run(analysis):
+            yield name
+            _write_answer(folder / "any", handle, analysis, {})
+
+
+def _takes_run(analysis: Analysis) -> bool:
+    return any(parameter.name == "run" for parameter in analysis.parameters)
+
+
+def _write_answer(
+    folder: Path, handle: BankHandle, analysis: Analysis, arguments: dict[str, Any]
+) -> None:
+    """Write the rows of an analysis, or why there are none, and its pictures."""
+    bank = handle.bank
+    with collecting_warnings() as notes:
+        try:
+            frame = bank.query(analysis.name, **arguments)
+        except AttnbankError as error:
+            reason = {"error": records.fault_record(error, bank, bank.path.name)}
+            _write_json(folder / f"{analysis.name}.json", reason)
+            return
+    text = records.json_text(records.frame_record(frame) | {"notes": notes})
+    if len(text) > MOST_BYTES:
+        return
+    _write_text(folder / f"{analysis.name}.json", text)
+    if analysis.plot is None or not frame.height:
+        return
+    for theme in SCREENS:
+        try:
+            picture = bank.picture(analysis.name, theme=theme, **arguments)
+        except AttnbankError:  # mostly too many rows for one picture; the page shows the table
+            return
+        svg = picture.as_bytes(".svg")
+        if len(svg) <= MOST_PICTURE:
+            (folder / f"{analysis.name}.{theme}.svg").write_bytes(svg)
+
+
+def _write_records(folder: Path, bank: Bank, run: Run) -> None:
+    """Write what views show of all heads of a run, or why there is nothing."""
+
+    def heads_map() -> dict[str, Any]:
+        return records.map_record(bank.query("figure_6", run=run.name))
+
+    for name, make in (
+        ("profile", partial(records.profile_record, bank, run)),
+        ("nearest", partial(records.nearest_record, bank, run)),
+        ("map", heads_map),
+    ):
+        with collecting_warnings():
+            try:
+                record = make()
+            except AttnbankError as error:
+                record = {"error": records.fault_record(error, bank, bank.path.name)}
+        _write_json(folder / f"{name}.json", record)
+
+
+def _write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
+    """Write the sentences of a run, `IN_A_FILE` in a file; yield the number written so far.
+
+    `names.json` has the number and name of each, in the order of the text.
+    """
+    with bank.backend.answering():
+        rows = bank.backend.internal("sentences/of_run", run=run.id).rows()
+    _write_json(folder / "names.json", [[number, name] for number, name in rows])
+    file: dict[str, Any] = {}
+    for at, (number, name) in enumerate(rows, 1):
+        chosen = ChosenSentence(number, name, run.corpus, run.corpus_name)
+        with bank.backend.answering():
+            options = ShowOptions(number, coreference=True)
+            sentence = sentence_records(bank.backend, run, chosen, options)
+            words = bank.backend.internal("sentences/words", sentence=number).rows()
+        file[str(number)] = _sheet(sentence, chosen, words)
+        if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
+            _write_json(folder / f"{number // IN_A_FILE}.json", file)
+            file = {}
+            yield at
+
+
+def _sheet(sentence: SentenceRecords, chosen: ChosenSentence, words: list[Any]) -> dict[str, Any]:
+    record = records.words_record(sentence, chosen, words)
+    if sentence.mentions.height:
+        record["mentions"] = sentence.mentions.rows()
+    if sentence.tree is not None:
+        record["tree"] = records.tree_record(f"The tree of {chosen.name}", sentence.tree)
+    return record
+
+
+def _write_json(file: Path, value: Any) -> None:
+    """Write a value as JSON; create missing folders."""
+    _write_text(file, records.json_text(value))
+
+
+def _write_text(file: Path, text: str) -> None:
+    """Write a text in UTF-8; create missing folders."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
 
 
 def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> dict[str, Any]:
@@ -365,16 +501,73 @@ def _templates() -> Environment:
 
 def write_programs(folder: Path) -> None:
     """Write the programs of the pages into a folder."""
-    bundle.write_bundle(folder, provenance.version())
+    _write_bundle(folder)
     (folder / _HOVER).write_text(pictures.hover_script(), encoding="utf-8")
     for name in _STATIC:
         (folder / name).write_bytes((_HERE / "static" / name).read_bytes())
     (folder / _COLOURS).write_text(colours.stylesheet(), encoding="utf-8")
 
 
+def need_bundle() -> dict[str, Any]:
+    """Read `web.json`. Raises MissingPackageError if the bundle is missing or incomplete."""
+    try:
+        manifest: dict[str, Any] = json.loads((WEB / WEB_LIST).read_text(encoding="utf-8"))
+        is_complete = all(
+            (WEB / name).stat().st_size == size for name, size in manifest["files"].items()
+        )
+    except (OSError, ValueError, KeyError):
+        is_complete = False
+    if not is_complete:
+        raise MissingPackageError(
+            "A published page needs DuckDB for browsers, which is not installed.",
+            "Install attnbank from a wheel, or type in a clone of it: make web",
+        )
+    return manifest
+
+
+def _write_bundle(folder: Path) -> None:
+    """Copy the bundle and the request compiler into a folder."""
+    manifest = need_bundle()
+    for name in (*manifest["files"], WEB_LIST):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((WEB / name).read_bytes())
+    (folder / _ARCHIVE).write_bytes(_compiler())
+    (folder / _VERSION).write_text(f"{provenance.version()}\n", encoding="utf-8")
+
+
+def _compiler() -> bytes:
+    """The modules that compile requests, as a zip file that is the same for the same sources."""
+    package = files("attnbank")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in sorted(_sources(package)):
+            # A fixed date: the archive must not change with the clock.
+            entry = zipfile.ZipInfo(f"attnbank/{name}", (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, text)
+    return buffer.getvalue()
+
+
+def _sources(package: Traversable) -> Iterator[tuple[str, bytes]]:
+    for name in _COMPILER:
+        yield name, package.joinpath(name).read_bytes()
+    for folder in _COMPILER_FOLDERS:
+        yield from _below(package.joinpath(folder), folder)
+
+
+def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if entry.is_dir() and entry.name not in ("analyses", "schema", "__pycache__"):
+            yield from _below(entry, path)
+        elif entry.is_file() and entry.name.endswith(_SUFFIXES):
+            yield path, entry.read_bytes()
+
+
 def program_paths() -> Iterator[tuple[Path, bool]]:
     """The paths that `write_programs` writes, each with whether it is a folder."""
-    for name in (*bundle.bundle_files(), _HOVER, *_STATIC, _COLOURS):
+    for name in (*need_bundle()["files"], WEB_LIST, _ARCHIVE, _VERSION, _HOVER, *_STATIC, _COLOURS):
         yield from ((folder, True) for folder in Path(name).parents if folder.name)
         yield Path(name), False
 

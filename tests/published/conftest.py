@@ -13,7 +13,7 @@ from counting_host import served
 from once import Once
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.viewer import bundle
+from attnbank.cli.viewer import publishing
 from attnbank.sql.errors import MissingPackageError
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>
@@ -56,7 +56,7 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
 
 def _need_bundle() -> None:
     try:
-        bundle.need_bundle()
+        publishing.need_bundle()
     except MissingPackageError as error:
         pytest.skip(str(error))
 

@@ -21,7 +21,7 @@ import pytest
 from browsers import ROOT
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.viewer import bundle, publishing
+from attnbank.cli.viewer import publishing
 from attnbank.queries import open_bank
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
@@ -30,7 +30,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
 @pytest.fixture(autouse=True)
 def needs_the_programs() -> None:
     try:
-        bundle.need_bundle()
+        publishing.need_bundle()
     except Exception as error:
         pytest.skip(str(error))
 
@@ -194,10 +194,11 @@ def test_without_the_programs_it_says_what_to_type(
     two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(bundle, "WEB", tmp_path)
+    monkeypatch.setattr(publishing, "WEB", tmp_path)
     assert _publish(two_runs, tmp_path / "site") == 2
     assert "type in a clone of it: make web" in capsys.readouterr().err
-    shutil.copytree(bundle.__file__.removesuffix("bundle.py") + "web", tmp_path, dirs_exist_ok=True)
+    web = Path(publishing.__file__).parent / "web"
+    shutil.copytree(web, tmp_path, dirs_exist_ok=True)
     (tmp_path / "app.js").write_text("cut short")
     assert _publish(two_runs, tmp_path / "site") == 2
 

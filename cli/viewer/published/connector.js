@@ -9,7 +9,7 @@ import { Compiler } from "./compiler.js";
 import { Database } from "./database.js";
 import { shownRecord } from "./shown.js";
 
-const IN_A_FILE = 4; // sentences; that of cli/viewer/sheets.py
+const IN_A_FILE = 4; // sentences; that of cli/viewer/publishing.py
 const MOST_ROWS = 10_000; // of a statement
 
 export class Published {
