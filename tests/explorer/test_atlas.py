@@ -248,6 +248,42 @@ def test_a_second_head_is_held_beside_the_first(
     assert page.locator(".profile path.beside").count() > 0
     page.get_by_role("button", name="Let go").click()
     page.wait_for_url(re.compile("^(?!.*beside)"))
+    field = page.locator("input[name=beside]")
+    for text, message in (("9-9", "no head 9-9"), ("x", "x is not a valid head")):
+        field.fill(text)
+        assert "beside" not in page.url
+        said = (
+            "input => { let said; input.reportValidity = () => {"
+        )
+        said += " said = input.validationMessage; };"
+        said += " input.dispatchEvent(new Event('change')); return said; }"
+        assert message in field.evaluate(said)
+    field.fill("2-1")
+    field.press("Enter")
+    page.wait_for_url(re.compile("beside=2-1"))
+
+
+def test_a_measure_chooses_its_highest_head(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
+    page.locator("select[name=measure]").select_option("coreference")
+    page.wait_for_url(re.compile("by=coreference"))
+    settled(page)
+    values = {name: float(value) for name, value in cells(page).items()}
+    best = max(values, key=lambda name: values[name])
+    text = page.locator(".headline").inner_text()
+    assert f"Head {best}: {round(100 * values[best])} % of " in text
+    assert "antecedent in their own sentence" in page.locator(".grid caption").inner_text()
+    heading = page.locator(".atlas-sentences h2").inner_text()
+    relation = page.locator(".profile [role=button] text").first.text_content().split()[0]
+    assert heading.startswith(f"Head {best}, {relation}: ")
+    page.get_by_role("link", name="Sentences with coreferent words").click()
+    browsers.filled(page)
+    assert page.locator(".scores .headline").inner_text().count("pairs from M to A") == 1
+    page.locator(".concordance td a").first.click()
+    browsers.filled(page)
+    assert page.locator(".line-drawing rect.mention").count() > 1
 
 
 def test_words_of_the_bank_are_words(visitor: browsers.Visitor, runs: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ const GAP = 7;
 const CUT = 16; // the room of …
 const LEAST = 0.1; // a weaker line is not drawn
 const HIGHEST = 46;
+const LABEL = 12; // the height of a weight
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 // What the three marks are, above examples.
@@ -62,11 +63,11 @@ export function arcLine(record, sentence, judged, width) {
   const middle = (position) => places.get(position).x + places.get(position).wide / 2;
   const arcs = arcsOf(record, judged, places);
   const height = (arc) => Math.min(HIGHEST, 12 + 0.2 * Math.abs(middle(arc.to) - middle(arc.from)));
-  const top = 0.75 * Math.max(12, ...arcs.map(height)) + 18; // a curve rises to 0.75 of its height, and its weight stands above
+  const top = 0.75 * Math.max(12, ...arcs.map(height)) + 18 + (isCrowded(arcs, middle) ? LABEL : 0); // a curve rises to 0.75 of its height, and its weight stands above
   const base = top + SIZE;
   const marks = [["dependent", judged.own], ["gold", judged.gold], ["found", judged.isRight ? null : judged.found]];
   return svg`<svg class="arcs" viewBox=${`0 0 ${width} ${base + 9}`} width=${width} height=${base + 9} role="img" aria-label=${describe(words, judged)}>
-    ${arcs.map((arc) => drawArc(arc, middle, top - 2, height(arc)))}
+    ${arcs.map((arc) => drawArc(arc, middle, top - 2, height(arc), arc.kind === "missed" && isCrowded(arcs, middle) ? LABEL : 0))}
     ${marks.filter(([, position]) => places.has(position)).map(([kind, position]) => {
       const place = places.get(position);
       return svg`<rect class=${`mark-${kind}`} x=${place.x - 3} y=${top} width=${place.wide + 6} height=${SIZE + 6} rx="3"></rect>`;
@@ -113,12 +114,19 @@ function arcsOf(record, judged, places) {
   return arcs;
 }
 
-function drawArc({ from, to, weight, kind }, middle, base, high) {
+// Whether the weights of the missed head and of the word that was found would stand on each other.
+function isCrowded(arcs, middle) {
+  const [missed, found] = ["missed", "found"].map((kind) => arcs.find((arc) => arc.kind === kind));
+  const centre = ({ from, to }) => (middle(from) + middle(to)) / 2;
+  return Boolean(missed && found) && Math.abs(centre(missed) - centre(found)) < 30;
+}
+
+function drawArc({ from, to, weight, kind }, middle, base, high, raise) {
   const [start, end] = [middle(from), middle(to)];
   const path = `M${start} ${base}C${start} ${base - high} ${end} ${base - high} ${end} ${base}`;
   const wide = kind === "plain" ? 0.6 + 2 * (weight ?? 0) : 1.2 + 4 * (weight ?? 0);
   return svg`<path class=${`arc arc-${kind}`} d=${path} stroke-width=${wide.toFixed(2)}><title>${weight === null || weight === undefined ? "" : weight.toFixed(3)}</title></path>
-    ${kind === "plain" ? null : svg`<text class="weight" x=${(start + end) / 2} y=${base - 0.75 * high - 3} text-anchor="middle">${weight === null || weight === undefined ? "" : weight.toFixed(2)}</text>`}`;
+    ${kind === "plain" ? null : svg`<text class="weight" x=${(start + end) / 2} y=${base - 0.75 * high - 3 - raise} text-anchor="middle">${weight === null || weight === undefined ? "" : weight.toFixed(2)}</text>`}`;
 }
 
 function describe(words, judged) {

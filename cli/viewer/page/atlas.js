@@ -11,13 +11,14 @@ import { faultBox, showSentences } from "./forms.js";
 import { cellText, cellTitle, scale } from "./grids.js";
 import { checkHead, pairOf } from "./head.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
-import { drawMeans, drawProfile, headline, profileData, profileOf } from "./profile.js";
+import { drawMeans, drawProfile, headline, meanOf, profileData, profileOf } from "./profile.js";
 import { tools } from "./tools.js";
 
 const EXAMPLES = 3;
 const FREQUENT = 100; // dependents of a relation that the atlas may begin with
 const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
+const COREFERENT = "pattern { A ~ M; M [upos=PRON]; A << M }"; // its pairs are from the pronoun to its antecedent
 
 export class Atlas {
   constructor(app) {
@@ -155,9 +156,17 @@ export class Atlas {
     this.update();
   }
 
+  // The relation on which the chosen head is judged: that of the grid, or else the one it finds best.
+  #judged() {
+    const { by, relation, direction, head } = this.state;
+    const best = this.bank.measures.get(by)?.has_relation || !this.data ? null : profileOf(this.data, head).relations[0];
+    return best ? { relation: best.relation, direction: best.direction } : { relation, direction };
+  }
+
   // What takes a question of its own: the score of the chosen head with its interval, and examples.
   async #loadHead(isCurrent) {
-    const { run, relation, direction, head } = this.state;
+    const { run, head } = this.state;
+    const { relation, direction } = this.#judged();
     this.examples = null;
     if (!this.data?.best.length || this.state.by === "request") {
       this.update();
@@ -174,7 +183,7 @@ export class Atlas {
     const records = await Promise.all(chosen.map((row) => this.connector.sentence(run.id, row.sentence, head)));
     if (!isCurrent()) return;
     this.examples = {
-      errors: rows.filter((row) => row.breakdown !== "right" && row.breakdown !== "wrong"),
+      relation, direction, errors: rows.filter((row) => row.breakdown !== "right" && row.breakdown !== "wrong"),
       total: rows[0] ?? null, dependents,
       lines: chosen.map((row, at) => ({ ...row, record: records[at], judged: judge(records[at], { ...row, direction }) })),
     };
@@ -293,7 +302,7 @@ export class Atlas {
     const measure = bank.measures.get(state.by);
     const measures = [...bank.measures.entries()].map(([key, { title }]) => [key, title]);
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
-      ${this.#select("Measure", state.by, [...measures, ["gain", "Best relation: significant gain"], ...(state.request ? [["request", "Accuracy on a request"]] : [])], (by) => this.go({ by }))}
+      ${this.#select("Measure", state.by, [...measures, ["gain", "Best relation: significant gain"], ...(state.request ? [["request", "Accuracy on a request"]] : [])], (by) => this.go({ by, head: null }))}
       ${measure?.has_relation ? this.#select("Relation", state.relation, withChosen(bank.relations, state.relation), (relation) => this.go({ relation, head: null })) : null}
       ${measure?.has_direction || state.by === "request" ? this.#select("Direction", state.direction, bank.directions.map((name) => [name, name.replaceAll("_", " ")]), (direction) => this.go({ direction, head: null })) : null}
     </form>
@@ -355,6 +364,19 @@ export class Atlas {
     else if (this.brushed.size < 2) this.choose(name);
   }
 
+  // Hold a head that is typed beside the chosen one.
+  #hold(input) {
+    try {
+      checkHead(this.state.run, pairOf(input.value.trim()));
+      this.go({ beside: input.value.trim() });
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      input.setCustomValidity(`${error.fact} ${error.remedy}`);
+      input.reportValidity();
+      input.setCustomValidity("");
+    }
+  }
+
   // The arrow keys walk over the grid.
   #move(event) {
     const name = event.target.dataset?.head;
@@ -400,7 +422,7 @@ export class Atlas {
     const { run } = this.state;
     const side = Math.max(2, Math.min(9, Math.floor(112 / run.heads)));
     return html`<div class="small-grids">${repeat(this.small, (small) => small.key, (small) => html`
-      <button type="button" class=${small.key === this.state.by ? "small-grid chosen" : "small-grid"} @click=${() => this.go({ by: small.key })} title=${small.title}>
+      <button type="button" class=${small.key === this.state.by ? "small-grid chosen" : "small-grid"} @click=${() => this.go({ by: small.key, head: null })} title=${small.title}>
         ${svg`<svg width=${run.heads * side} height=${run.layer_numbers.length * side} aria-hidden="true">
           ${run.layer_numbers.map((layer, row) => Array.from({ length: run.heads }, (_, at) => svg`<rect class=${step(small.values.get(headName(layer, at + 1)) ?? null, small.ends)} x=${at * side} y=${row * side} width=${side - (side > 4 ? 1 : 0)} height=${side - (side > 4 ? 1 : 0)}></rect>`))}
         </svg>`}<span>${small.title}</span></button>`)}</div>
@@ -415,11 +437,12 @@ export class Atlas {
     if (!data) return html`<h2>Head ${head}</h2><p class="hint">Loading…</p>`;
     const profile = profileOf(data, head);
     const beside = state.beside && state.beside !== head ? profileOf(data, state.beside) : null;
+    const isOfRelation = this.bank.measures.get(state.by)?.has_relation;
     const score = data.scores.get(state.relation)?.find((row) => headName(row.layer, row.head) === head && row.direction === state.direction);
     // Without a score of its own, and so without an interval, what the profile has of the relation.
     const known = score ?? data.best.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction);
     const scored = state.by === "request" ? this.grid.rows.get(head) : null;
-    const sentence = scored ? headline(head, scored, { what: "pairs of the request" }) : known && headline(head, known, {
+    const sentence = scored ? headline(head, scored, { what: "pairs of the request" }) : isOfRelation && known && headline(head, known, {
       what: state.relation === "all" ? "words' heads" : html`<strong>${state.relation}</strong>`,
       heldOut: data.heldOut.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction)?.accuracy ?? null,
       control: data.controlAccuracy.get(`${state.relation} ${state.direction} ${head}`) ?? null,
@@ -430,13 +453,15 @@ export class Atlas {
         relation: state.relation, direction: state.direction,
         choose: (row) => this.go({ by: "relation", relation: row.relation, direction: row.direction, head }),
       })}
-      ${beside ? html`<p class="hint">Beside it: head ${state.beside} (diamonds). <button type="button" class="plain" @click=${() => this.go({ beside: null })}>Let go</button></p>` : null}
+      ${beside ? html`<p class="hint">Beside it: head ${state.beside} (diamonds). <button type="button" class="plain" @click=${() => this.go({ beside: null })}>Let go</button></p>`
+        : html`<p class="hint"><label class="tick">Beside it, head <input name="beside" size="5" placeholder="2-10" @change=${(event) => this.#hold(event.target)}></label></p>`}
       <p class="hint"><a href=${this.#link({ ...state, head: null, beside: null }, `/head/${head}`)}>All about head ${head}</a> · <a href=${this.#link({ run: state.run, head }, "/sentences")}>Search sentences with it</a></p>`;
   }
 
   #valueOf(head) {
     const { grid } = this;
-    return `Head ${head}: ${written(grid.values.get(head) ?? null, grid.isShare)}. ${grid.title}.`;
+    const { n } = grid.rows.get(head) ?? {};
+    return html`Head <strong>${head}</strong>: ${written(grid.values.get(head) ?? null, grid.isShare)}${typeof n === "number" ? ` of ${thousands(n)}` : null}. ${grid.title}.`;
   }
 
   // The mean of the heads that were brushed.
@@ -446,7 +471,8 @@ export class Atlas {
       this.brushed = new Set();
       this.update();
     };
-    return html`${drawMeans(this.brushed, [{ label: grid.title, values: grid.values, isShare: grid.isShare }, ...data?.behaviours ?? []])}
+    return html`<p class="headline">${grid.title}: ${written(meanOf(this.brushed, grid.values), grid.isShare)}.</p>
+      ${drawMeans(this.brushed, data?.behaviours ?? [])}
       <p class="hint"><button type="button" class="plain" @click=${close}>Back to head ${this.state.head}</button></p>`;
   }
 
@@ -481,14 +507,15 @@ export class Atlas {
       return html`<h2>Sentences</h2>${showSentences(() => this.#goLive())}`;
     }
     if (!examples) return html`<h2>Sentences</h2><p class="hint">Loading…</p>`;
-    const { total } = examples;
-    if (!total) return html`<h2>Sentences</h2><p class="hint">No word of the run is a dependent of ${state.relation}.</p>`;
+    const { total, relation, direction } = examples;
+    if (!total) return html`<h2>Sentences</h2><p class="hint">No word of the run is a dependent of ${relation}.</p>`;
     const right = total.dependents - total.errors;
     const width = Math.max(300, Math.min(620, this.container.querySelector(".atlas-sentences")?.clientWidth || 460));
-    const list = (kind, heading, count) => html`<h3>${heading}: <a href=${this.#link({ ...state, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${thousands(count)}</a></h3>
+    const list = (kind, heading, count) => html`<h3>${heading}: <a href=${this.#link({ ...state, relation, direction, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${thousands(count)}</a></h3>
       <ol class="examples">${repeat(examples.lines.filter((line) => line.breakdown === kind), (line) => `${line.sentence} ${line.dependent}`, (line) => html`<li>
-        <a class="where" title=${line.sent_id} href=${this.#link({ run: state.run, head: state.head, relation: state.relation, direction: state.direction, sentence: line.sentence, hit: `${line.sentence}:${[...new Set([line.dependent, line.gold].filter(Boolean))].sort((a, b) => a - b).join(",")}` }, "/sentence")}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ol>`;
-    return html`<h2>Head ${state.head}, ${state.relation}: ${percent(right / total.dependents)} of ${total.dependents.toLocaleString("en")} found</h2>
+        <a class="where" title=${line.sent_id} href=${this.#link({ run: state.run, head: state.head, relation, direction, sentence: line.sentence, hit: `${line.sentence}:${[...new Set([line.dependent, line.gold].filter(Boolean))].sort((a, b) => a - b).join(",")}` }, "/sentence")}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ol>`;
+    return html`<h2>Head ${state.head}, ${relation}: ${percent(right / total.dependents)} of ${total.dependents.toLocaleString("en")} found</h2>
+      ${state.by === "coreference" ? html`<p><a href=${this.#link({ run: state.run, head: state.head, pattern: COREFERENT }, "/sentences")}>Sentences with coreferent words, and what the head does there</a></p>` : null}
       ${KEY}
       ${right ? list("right", "Found", right) : null}
       ${total.errors ? list("wrong", "Missed", total.errors) : null}

@@ -2,7 +2,11 @@
 import { heightOf } from "./cells.js";
 
 // A word as a shell takes it.
-export const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\"'\"'")}'`);
+export function shell(text) {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  const word = String(text);
+  return word.includes("'") && !/["$`\\!]/.test(word) ? `"${word}"` : `'${word.replaceAll("'", "'\"'\"'")}'`;
+}
 
 export const quoted = (name) => `"${String(name).replaceAll('"', '""')}"`;
 

@@ -88,16 +88,16 @@ async function sideOf(context, name, state) {
   }
 }
 
-// What the second run has more, head by head, for two models of the same shape.
+// What the first run has more, head by head, for two models of the same shape; as compare_runs has it.
 function difference(context, [a, b], state, measure) {
   if (!a.grid || !b.grid || a.run.id === b.run.id) return null;
   if (a.run.heads !== b.run.heads || a.run.layer_numbers.join() !== b.run.layer_numbers.join()) {
     return html`<section><h2>Difference</h2><p>The two models have heads in different numbers, so none of one belongs to one of the other.</p></section>`;
   }
   const pairs = [...a.grid.values].map(([name, value]) => [name, value, b.grid.values.get(name) ?? null]).filter(([, one, other]) => one !== null && other !== null);
-  const differences = new Map(pairs.map(([name, one, other]) => [name, other - one]));
+  const differences = new Map(pairs.map(([name, one, other]) => [name, one - other]));
   const reach = Math.max(0.01, ...[...differences.values()].map(Math.abs));
-  return html`<section><h2>Difference: second minus first</h2>
+  return html`<section><h2>Difference: first minus second</h2>
       ${gridOf(a.run, differences, { ends: [-reach, 0, reach], isShare: a.grid.isShare, caption: `${a.grid.title}: difference`, to: toHead(context, b.name, state, measure) })}</section>
     <section><h2>Each head in both runs</h2>${scatter(context, pairs, [a, b], state, measure)}</section>`;
 }
@@ -164,7 +164,7 @@ async function showChanges(context, row, section) {
 function changedLine(context, relation, { run, head, direction }, { sentence, sent_id: name, dependent, gold }, { record, isRight }) {
   const judged = judge(record, { sentence, dependent, gold, direction, breakdown: isRight ? "right" : "wrong" });
   const width = Math.max(300, Math.min(620, context.app.main.clientWidth - 30));
-  return html`<a class="where" title=${`${name}: head ${head} of ${run.name}`} href=${context.link("/sentence", {
+  return html`<span class="hint">${head} of <bdi>${run.name}</bdi>, ${direction.replaceAll("_", " ")}</span><a class="where" title=${`${name}: head ${head} of ${run.name}`} href=${context.link("/sentence", {
     sentence, head, relation, direction, run: run.name, hit: hitOf(sentence, [dependent, gold]),
   })}>${arcLine(record, sentence, judged, width)}</a>`;
 }

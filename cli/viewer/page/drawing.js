@@ -98,6 +98,7 @@ function drawLine({ from, to, weight, share, kind, gold, isMarked }, [x1, y1], [
 const SPACE = 12; // between two words of a line
 const LEVEL = 15; // a level of arcs
 const FOOT = 26; // the words and their tags
+const BAR = 5; // a mention under its words
 
 // The words in a line, wrapped to a width, with the tree above and the head's attention below.
 export function line(record, panel, tree, width, options = {}) {
@@ -121,20 +122,28 @@ export function line(record, panel, tree, width, options = {}) {
   const lines = linesOf(record, panel, { ...options, least: LEAST_ARC }).filter((arc) => arc.to !== null && arc.from !== arc.to);
   const pieces = (arcs) => rows.map((_, row) => levelled(arcs.flatMap((arc) => pieceIn(arc, places, row, width, isRtl))));
   const [above, below] = [pieces(treeArcs), pieces(lines)];
+  const lanes = lanesOf(record.mentions);
   let y = 0;
   const drawnRows = rows.map((row, at) => {
     const heightAbove = LEVEL * (1 + Math.max(0, ...above[at].map((piece) => piece.level))) + (above[at].length ? 6 : 0);
     const heightBelow = 10 + Math.min(110, LEVEL * Math.max(0, ...below[at].map((piece) => piece.level)));
     const base = y + heightAbove + SIZE;
-    y = base + FOOT - SIZE + heightBelow + 8;
+    const bars = record.mentions.flatMap(([entity, first, last], mention) => {
+      const own = row.filter(({ word }) => word.position >= first && word.position <= last);
+      return own.length ? [{ entity, lane: lanes[mention], left: Math.min(...own.map(({ x }) => x)), right: Math.max(...own.map(({ x, wide }) => x + wide)) }] : [];
+    });
+    const foot = base + 6 + BAR * (1 + Math.max(-1, ...bars.map(({ lane }) => lane)));
+    y = foot + FOOT - SIZE - 6 + heightBelow + 8;
     return svg`<g class="text-row">
       ${above[at].map((piece) => treeArc(piece, base - SIZE - 2))}
-      ${below[at].map((piece) => attentionArc(piece, base + 6, 110 / Math.max(110, LEVEL * Math.max(1, ...below[at].map((other) => other.level)))))}
+      ${below[at].map((piece) => attentionArc(piece, foot, 110 / Math.max(110, LEVEL * Math.max(1, ...below[at].map((other) => other.level)))))}
       ${repeat(row, ({ word }) => word.position, ({ word, x, wide }) => svg`<g class="word" tabindex="0" data-position=${word.position}>
         <title>${word.index in surprisal ? `${word.text}: surprisal ${surprisal[word.index].toFixed(2)} nats` : word.text}</title>
         ${word.is_matched ? svg`<rect class="matched" x=${x - 2} y=${base - SIZE + 1} width=${wide + 4} height=${SIZE + 5} rx="2"></rect>` : null}
         ${word.index in surprisal ? svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1} width=${wide + 4} height=${SIZE + 5} rx="2" fill-opacity=${(0.7 * surprisal[word.index] / (most || 1)).toFixed(2)}></rect>` : null}
         <text class=${word.is_special ? "faint" : null} x=${RIGHT_TO_LEFT.test(word.text) ? x + wide : x} y=${base} direction=${RIGHT_TO_LEFT.test(word.text) ? "rtl" : null}>${word.text}</text></g>`)}
+      ${bars.map(({ entity, lane, left, right }) => svg`<rect class=${`mention e${entity % 5}`} x=${left} y=${base + 5 + BAR * lane} width=${right - left} height="3" rx="1.5"></rect>
+        <text class=${`letter e${entity % 5}`} x=${right + 1} y=${base + 9 + BAR * lane}>${letterOf(entity)}</text>`)}
     </g>`;
   });
   return svg`<svg class="line-drawing" width=${width} height=${Math.ceil(y)} viewBox=${`0 0 ${width} ${Math.ceil(y)}`} role="group" aria-label=${`What ${panel.name} attends to`}

@@ -113,7 +113,7 @@ async function hits(context, options, limit) {
   const unread = new Set(matches.unread);
   const unreadHere = rows.filter((row) => unread.has(row.sentence)).length;
   const href = (row) => context.link("/sentence", {
-    sentence: row.sentence, hit: hitOf(row.sentence, matches.nodes.map((node) => row[node])), pattern: options.request, run: context.run, head: context.text("head"),
+    coreference: /~/.test(options.request) ? 1 : null, sentence: row.sentence, hit: hitOf(row.sentence, matches.nodes.map((node) => row[node])), pattern: options.request, run: context.run, head: context.text("head"),
   });
   const count = options.sample && rows.length ? `${rows.length} ${plural(rows.length)}, a random sample.`
     : isCut ? `More than ${thousands(all.length)} hits; these pages show the first of them; attnbank find prints all.`

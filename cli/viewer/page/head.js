@@ -183,13 +183,13 @@ function examplesSection(context, run, name, relation, direction, { needsBank, t
   });
   const kinds = { n: "integer", share: "float", errors: "integer", dependents: "integer" };
   const frame = frameOf(shown, ["breakdown", "value", "n", "share", "errors", "dependents"].map((column) => [column, kinds[column] ?? "text"]));
-  return html`<section><h2>Examples: <bdi>${relation}</bdi>, ${direction.replaceAll("_", " ")}</h2>${KEY}${list("right", "Right")}${list("wrong", "Wrong")}</section>
+  return html`<section><h2>Examples: <bdi>${relation}</bdi>, ${direction.replaceAll("_", " ")}</h2>${KEY}${list("right", "Found")}${list("wrong", "Missed")}</section>
     <section><h2>Errors</h2>${dependentBars(dependents)}${table(context, frame, "The most common wrong predictions of each kind", { links: { n: (row) => toExamples(row.breakdown, row.value) } })}</section>`;
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
-function exampleList(context, run, name, { relation, direction }, lines) {
-  const width = Math.max(300, Math.min(620, context.app.main.clientWidth - 30));
+function exampleList(context, run, name, { relation, direction }, lines, widest = 620) {
+  const width = Math.max(300, Math.min(widest, context.app.main.clientWidth - 30));
   return html`<ul class="examples">${repeat(lines, (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`, (line) => html`<li>
     <a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${line.judged.isRight ? "right" : `attends to ${line.value ?? "no word"} instead`}`} href=${context.link("/sentence", {
       sentence: line.sentence, head: name, relation, direction, run: run.name, hit: hitOf(line.sentence, [line.dependent, line.target ?? line.gold]),
@@ -227,6 +227,6 @@ export async function examplesView(context) {
     frame: { columns: frame.columns.filter((column) => column.name !== "total"), values: frame.values.filter((_, at) => frame.columns[at].name !== "total") },
     content: html`<p><a href=${context.link(`/head/${name}`, { run: run.name, relation, direction })}>Head ${name}</a>: <bdi>${relation}</bdi>, ${direction.replaceAll("_", " ")}; ${described}</p>
       ${runLine(run.name)}
-      ${lines.length ? html`${KEY}${exampleList(context, run, name, { relation, direction }, lines)}${pages(paging, "Examples", "the examples")}` : html`<p>None.</p>`}`,
+      ${lines.length ? html`${KEY}${exampleList(context, run, name, { relation, direction }, lines, 1240)}${pages(paging, "Examples", "the examples")}` : html`<p>None.</p>`}`,
   };
 }

@@ -30,7 +30,7 @@ export async function mapView(context) {
     frame, answered: frame.run, command: rowsCommand(context, "figure_6", given), ...pictureOf(context, "figure_6", given, frame),
     after: (main) => zoomable(main, (heads) => showMeans(context, frame.run, heads, main.querySelector(".means"))), isDrawn: true,
     content: html`${form}${runLine(frame.run)}
-      <p>Heads with similar attention are near each other, as in figure 6 of the paper. Each head links to its page. Drag a rectangle to mark heads here and in the grid below, and to see their mean; scroll to zoom, Shift-drag to pan.</p>
+      <p>Heads with similar attention are near each other, as in figure 6 of Clark et al. (2019). Each head links to its page. Drag a rectangle to mark heads here and in the grid below, and to see their mean; scroll to zoom, Shift-drag to pan.</p>
       <ul class="kinds">${map.kinds.map(([colour, shape, kind]) => html`<li>${mark(shape, colour, 14)} ${kind}</li>`)}</ul>
       <p class="zoom"><button type="button" data-zoom="0.6">Zoom in</button> <button type="button" data-zoom="1.7">Zoom out</button> <button type="button" data-zoom="all">All heads</button>
         <label class="tick"><input type="checkbox" class="labels" ?checked=${map.points.length <= 90}> labels</label></p>
@@ -39,6 +39,7 @@ export async function mapView(context) {
           <path d=${shape} transform=${`translate(${fixed(x, 1)} ${fixed(y, 1)}) scale(${MARK})`} class=${colour}></path><text x=${fixed(x + 8, 1)} y=${fixed(y + 4, 1)}>${name}</text></a>`)}</svg>`}</div>
       <section class="means" aria-live="polite"></section>
       <div class="wide" tabindex="0" role="region" aria-label="The same heads by layer"><table class="grid kindgrid"><caption>The same heads: rows are layers, columns heads</caption>
+        <thead><tr><th></th>${map.layers[0][1].map((_, at) => html`<th scope="col">${at + 1}</th>`)}</tr></thead>
         <tbody>${map.layers.map(([layer, heads]) => html`<tr><th scope="row">${layer}</th>${heads.map(([name, kind, colour, shape]) => html`<td><a href=${to(name)} aria-label=${`Head ${name}: ${kind}`} title=${`Head ${name}: ${kind}`} data-head=${name}>${mark(shape, colour, 16)}<span>${kind}</span></a></td>`)}</tr>`)}</tbody></table></div>
       <details><summary>As a table</summary>${table(context, frame, "The heads in a plane")}</details>`,
   };

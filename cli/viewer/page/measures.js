@@ -47,6 +47,7 @@ export async function valuesOf(bank, run, state) {
     amounts, ends: endsOf(amounts, measure.domain), title: titleOf(measure, by, relation, direction), isShare: measure.is_share, notes,
     analysis: measure.analysis, parameters: by === "probe" ? parameters : { ...parameters, run: rows[0]?.run ?? run.name }, frame: framed(rows, columns),
     columnValues: measure.has_direction ? { direction } : {},
+    remark: by === "coreference" && run.context === "sentence" ? "Only mentions with an antecedent in their own sentence count." : null,
   };
 }
 

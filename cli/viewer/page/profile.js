@@ -106,15 +106,14 @@ export function drawProfile(profile, beside, { relation, direction, choose }) {
     <p class="key"><span class="dot sure"></span> share of its weight <span class="tick"></span> uniform attention <span class="dot control"></span> random weights${beside ? html` <span class="dot beside"></span> head ${beside.head}` : null}</p>`;
 }
 
-// The means over some heads of values by head; a head without a value is left out.
-export function drawMeans(heads, rows) {
-  const mean = (values) => {
-    const known = [...heads].map((name) => values.get(name) ?? null).filter((value) => value !== null);
-    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
-  };
-  return html`<h2>Mean of ${heads.size} heads</h2>
-    <table><caption>${[...heads].join(", ")}</caption><tbody>${rows.map((row) => html`<tr><th scope="row">${row.label}</th><td class="number">${written(mean(row.values), row.isShare)}</td></tr>`)}</tbody></table>`;
+// The mean over some heads of values by head; a head without a value is left out.
+export function meanOf(heads, values) {
+  const known = [...heads].map((name) => values.get(name) ?? null).filter((value) => value !== null);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 }
+
+export const drawMeans = (heads, rows) => html`<h2>Mean of ${heads.size} heads</h2>
+  <table><caption>${[...heads].join(", ")}</caption><tbody>${rows.map((row) => html`<tr><th scope="row">${row.label}</th><td class="number">${written(meanOf(heads, row.values), false)}</td></tr>`)}</tbody></table>`;
 
 function axis(height) {
   return [0, 0.25, 0.5, 0.75, 1].map((share) => svg`<line class="rule" x1=${x(share)} x2=${x(share)} y1="0" y2=${height}></line>

@@ -90,7 +90,7 @@ function drawings(record, layout, hidesSpecial) {
   const gold = record.trees.find((tree) => tree.isGold) ?? null;
   const trees = layout === "columns" ? record.trees.filter((tree) => tree.isWanted) : record.trees.filter((tree) => !tree.isGold);
   const treeFigures = trees.map((tree) => html`<figure><figcaption>${tree.title}</figcaption>${treeDrawing(tree, width)}</figure>`);
-  const hint = layout === "columns" ? "Hover or tap a word to see its attention; click to pin." : "Above: the gold tree. Below: the head's weights; point at a word to see only its own.";
+  const hint = layout === "columns" ? "Hover or tap a word to see its attention; click to pin." : `${gold ? "Above: the gold tree. " : ""}Below: the head's weights; point at a word to see only its own.`;
   const shades = layout === "line" && Object.keys(record.surprisal ?? {}).length ? " The shade of a word is its surprisal." : "";
   return html`<p id=${layout === "columns" ? "looks" : null} class="looks" aria-live="polite">${hint}${shades}</p>
     ${record.facts.map((note) => html`<p class="hint">${note}</p>`)}
@@ -130,6 +130,7 @@ export async function modelView(context) {
         <p class="around">${before ? html`<a href=${before}>← previous sentence</a>` : null} ${after ? html`<a href=${after}>next sentence →</a>` : null}</p>
         <p class="hint">Each small map is one head: words from top to bottom on both sides, a line for each weight of at least 0.05, stronger from 0.15, 0.4 and 0.7. Click a map for the full picture.</p>
         <div class="wide" tabindex="0" role="region" aria-label="All heads on this sentence"><table class="maps"><caption>Rows are layers, columns are heads</caption>
+          <thead><tr><th></th>${model.layers[0][1].map(([head]) => html`<th scope="col">${head.split("-")[1]}</th>`)}</tr></thead>
           <tbody>${model.layers.map(([layer, maps]) => html`<tr><th scope="row">${layer}</th>${maps.map(([head, lines]) => html`<td><a href=${context.link("/sentence", { sentence: name, head, run: model.run })} aria-label=${`Head ${head}`} title=${`Head ${head}`}>${smallMap(lines, model.positions)}</a></td>`)}</tr>`)}</tbody></table></div>` : null}`,
   };
 }

@@ -76,7 +76,7 @@ export function tablesView(context) {
   return {
     title: "Tables and figures",
     content: html`${[...sections].map(([section, some]) => html`<section><h2>${section}</h2>${list(some)}</section>`)}
-      ${missing.length ? html`<details class="parameters"><summary>${missing.length} that this bank cannot answer yet, and why</summary>
+      ${missing.length ? html`<details class="parameters"><summary>${missing.length} that the default run cannot answer, and why</summary>
         <dl>${missing.map(({ name, title }) => html`<dt><a href=${context.link(`/tables/${name}`)}>${title}</a></dt><dd>${unanswered[name].fact} ${unanswered[name].remedy}</dd>`)}</dl></details>` : null}`,
   };
 }
