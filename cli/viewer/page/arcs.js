@@ -62,12 +62,13 @@ export function arcLine(record, sentence, judged, width) {
   if (shown.at(-1) < words.length - 1) cut();
   const middle = (position) => places.get(position).x + places.get(position).wide / 2;
   const arcs = arcsOf(record, judged, places);
-  const height = (arc) => Math.min(HIGHEST, 12 + 0.2 * Math.abs(middle(arc.to) - middle(arc.from)));
-  const top = 0.75 * Math.max(12, ...arcs.map(height)) + 18 + (isCrowded(arcs, middle) ? LABEL : 0); // a curve rises to 0.75 of its height, and its weight stands above
+  const height = (arc) => Math.min(HIGHEST, 12 + 0.2 * length(arc, middle));
+  const raised = crowdedArc(arcs, middle);
+  const top = 0.75 * Math.max(12, ...arcs.map(height)) + 18 + (raised ? LABEL : 0); // a curve rises to 0.75 of its height, and its weight stands above
   const base = top + SIZE;
   const marks = [["dependent", judged.own], ["gold", judged.gold], ["found", judged.isRight ? null : judged.found]];
   return svg`<svg class="arcs" viewBox=${`0 0 ${width} ${base + 9}`} width=${width} height=${base + 9} role="img" aria-label=${describe(words, judged)}>
-    ${arcs.map((arc) => drawArc(arc, middle, top - 2, height(arc), arc.kind === "missed" && isCrowded(arcs, middle) ? LABEL : 0))}
+    ${arcs.map((arc) => drawArc(arc, middle, top - 2, height(arc), arc === raised ? LABEL : 0))}
     ${marks.filter(([, position]) => places.has(position)).map(([kind, position]) => {
       const place = places.get(position);
       return svg`<rect class=${`mark-${kind}`} x=${place.x - 3} y=${top} width=${place.wide + 6} height=${SIZE + 6} rx="3"></rect>`;
@@ -114,12 +115,16 @@ function arcsOf(record, judged, places) {
   return arcs;
 }
 
-// Whether the weights of the missed head and of the word that was found would stand on each other.
-function isCrowded(arcs, middle) {
-  const [missed, found] = ["missed", "found"].map((kind) => arcs.find((arc) => arc.kind === kind));
+// Of the arcs to the missed head and to the word that was found the longer one, if their weights would
+// stand on each other.
+function crowdedArc(arcs, middle) {
+  const both = arcs.filter((arc) => arc.kind === "missed" || arc.kind === "found");
+  const [one, other] = both.toSorted((a, b) => length(b, middle) - length(a, middle));
   const centre = ({ from, to }) => (middle(from) + middle(to)) / 2;
-  return Boolean(missed && found) && Math.abs(centre(missed) - centre(found)) < 30;
+  return other && Math.abs(centre(one) - centre(other)) < 30 ? one : null;
 }
+
+const length = ({ from, to }, middle) => Math.abs(middle(to) - middle(from));
 
 function drawArc({ from, to, weight, kind }, middle, base, high, raise) {
   const [start, end] = [middle(from), middle(to)];
