@@ -86,14 +86,14 @@ function shownSentence(context, record, { sentence, head, hit }, { layout, hides
 
 // The drawings of a record, in one of the layouts.
 function drawings(record, layout, hidesSpecial) {
-  const width = Math.max(300, Math.min(1240, (document.getElementById("content")?.clientWidth ?? 1000) - 40));
+  const width = Math.max(300, Math.min(1560, (document.getElementById("content")?.clientWidth ?? 1000) - 40));
   const gold = record.trees.find((tree) => tree.isGold) ?? null;
   const trees = layout === "columns" ? record.trees.filter((tree) => tree.isWanted) : record.trees.filter((tree) => !tree.isGold);
   const treeFigures = trees.map((tree) => html`<figure><figcaption>${tree.title}</figcaption>${treeDrawing(tree, width)}</figure>`);
   const hint = layout === "columns" ? "Hover or tap a word to see its attention; click to pin." : `${gold ? "Above: the gold tree. " : ""}Below: the head's weights; point at a word to see only its own.`;
   const shades = layout === "line" && Object.keys(record.surprisal ?? {}).length ? " The shade of a word is its surprisal." : "";
   return html`<p id=${layout === "columns" ? "looks" : null} class="looks" aria-live="polite">${hint}${shades}</p>
-    ${record.facts.map((note) => html`<p class="hint">${note}</p>`)}
+    ${record.facts.filter((fact) => !record.notes?.includes(fact)).map((fact) => html`<p class="hint">${fact}</p>`)}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
       ${layout === "columns" ? treeFigures : null}
       ${record.panels.map((panel, at) => html`<figure class=${`in-${layout}`}><figcaption>${panel.name[0].toUpperCase() + panel.name.slice(1)}</figcaption>
