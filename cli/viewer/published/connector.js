@@ -242,7 +242,11 @@ export class Published {
     return this.#once(["scores", run, request, dependent, head], async () => {
       const { name } = this.#run(run);
       const { statement, is_circular, is_selected } = await this.compiler.compiled({ request, by: null, corpus: null, run: name, limit: null, sample: null, dependent, head });
-      await (this.#pairs ??= this.database.rows("create temp table saved_pair as from bank.saved_pair"));
+      this.#pairs ??= this.database.rows("create or replace temp table saved_pair as from bank.saved_pair");
+      await this.#pairs.catch((error) => {
+        this.#pairs = null;
+        throw error;
+      });
       const relation = `(request ${this.#requests += 1})`;
       await this.database.rows(`insert into temp.saved_pair by name select distinct ${literal(relation)} as relation, word, head_word from (${statement})`);
       const frame = await this.database.frame(`select * from head_score(relation := ${literal(relation)}, run := ${literal(name)})`);
