@@ -252,9 +252,7 @@ def test_a_second_head_is_held_beside_the_first(
     for text, message in (("9-9", "no head 9-9"), ("x", "x is not a valid head")):
         field.fill(text)
         assert "beside" not in page.url
-        said = (
-            "input => { let said; input.reportValidity = () => {"
-        )
+        said = "input => { let said; input.reportValidity = () => {"
         said += " said = input.validationMessage; };"
         said += " input.dispatchEvent(new Event('change')); return said; }"
         assert message in field.evaluate(said)
