@@ -6,7 +6,6 @@ Help pages import it, so it imports no duckdb.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -21,10 +20,6 @@ from attnbank.sql.names import literal
 
 # The engines that an analysis's statement can be written for.
 DIALECTS = ("duckdb", "spark")
-
-# A table of a script of the schema, and a column of it, with the comments behind them.
-_TABLE = re.compile(r"(?ms)^create table (\w+) \((?:  -- ([^\n]+))?\n(.*?)^\);")
-_COLUMN_COMMENT = re.compile(r"^    (\w+) .*?  -- (.+)$", re.MULTILINE)
 
 # The version of the schema that this attnbank writes; a bank's is in its table `bank`.
 FORMAT = 1
@@ -58,11 +53,9 @@ def schema_scripts() -> tuple[str, ...]:
 
 
 def _comments(script: str) -> Iterator[str]:
-    for table, comment, columns in _TABLE.findall(script):
-        if comment:
-            yield f"comment on table {table} is {literal(comment)};"
-        for column, comment_of_column in _COLUMN_COMMENT.findall(columns):
-            yield f"comment on column {table}.{column} is {literal(comment_of_column)};"
+    for table, column, text in statements.table_comments(script):
+        what = f"table {table}" if column is None else f"column {table}.{column}"
+        yield f"comment on {what} is {literal(text)};"
 
 
 def script(name: str) -> str:

@@ -121,3 +121,22 @@ def statements(script: str) -> list[Statement]:
             statements.append(Statement(text, tuple(token.text.lower() for token in tokens[:3])))
             tokens = []
     return statements
+
+
+def table_comments(script: str) -> Iterator[tuple[str, str | None, str]]:
+    """The comments behind tables and columns of a script as (table, column, text).
+
+    The column is None for the comment of the table: create table word (  -- A word.
+    """
+    for statement in statements(script):
+        if statement.words[:2] != ("create", "table"):
+            continue
+        _, _, name, bracket, *tokens = _tokens(statement.text)
+        yield from ((name.text, None, text.strip()) for text in bracket.comments)
+        depth, column = 0, tokens[0].text
+        for token, following in pairwise(tokens):
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            # A comment is behind the comma that ends its column; the last column has none.
+            if depth == 0 and (token.text == "," or following is tokens[-1]):
+                yield from ((name.text, column, text.strip()) for text in token.comments)
+                column = following.text
