@@ -67,12 +67,12 @@ def _relations_above_chance(answer: SectionAnswer, answers: Answers) -> Iterator
     tested = _tested(answers, "held-out-relations")
     if tested is None:
         return
-    found = tested.filter(pl.col("p") < _ALPHA)
+    significant = tested.filter(pl.col("p") < _ALPHA)
     unit = tested["clustered_by"][0]
     yield (
         f"Found better than by the best fixed offset, on {unit} that the head was not chosen on:"
-        f" {found.height or 'none'} of {tested.height} relations (p < {_ALPHA:g}, corrected for the"
-        f" relations){_not_found(tested)}."
+        f" {significant.height or 'none'} of {tested.height} relations (p < {_ALPHA:g}, corrected"
+        f" for the relations){_not_found(tested)}."
     )
 
 
@@ -81,12 +81,12 @@ def _random_weights(answer: SectionAnswer, answers: Answers) -> Iterator[str]:
     tested = rows.rename({"p_documents_corrected": "p"}).drop_nulls("p")
     if not tested.height:
         return
-    found = tested.filter(pl.col("p") < _ALPHA, pl.col("difference") > 0)
+    significant = tested.filter(pl.col("p") < _ALPHA, pl.col("difference") > 0)
     control = tested["run_b"][0]
     yield (
         f"Found better than by random weights ({control}), each with its best head:"
-        f" {found.height or 'none'} of {tested.height} relations (p < {_ALPHA:g}, corrected for the"
-        f" relations){_not_found(tested)}."
+        f" {significant.height or 'none'} of {tested.height} relations (p < {_ALPHA:g}, corrected"
+        f" for the relations){_not_found(tested)}."
     )
 
 
@@ -101,7 +101,7 @@ def _not_found(tested: pl.DataFrame) -> str:
 def _special_tokens(answer: SectionAnswer, answers: Answers) -> Iterator[str]:
     shares_of = answers.get("relative-position")
     if not isinstance(shares_of, SectionAnswer) or shares_of.runs != answer.runs:
-        return  # norms are no shares of attention
+        return  # norms are not shares of attention
     above = answer.rows.filter(pl.col("panel") == "above").drop_nulls("attention")
     means = above.group_by("target", maintain_order=True).agg(pl.col("attention").mean())
     shares = dict(means.sort("attention", descending=True).rows())
@@ -181,13 +181,16 @@ def _induction(answer: SectionAnswer, answers: Answers) -> Iterator[str]:
 
 
 def _ablations(answer: SectionAnswer, answers: Answers) -> Iterator[str]:
-    rows = answer.rows.filter(pl.col("class") == "all", pl.col("p") < _ALPHA).sort("p")
-    for row in rows.head(1).to_dicts():
+    # The best of several sets and outcomes is chosen by its p: corrected by their number.
+    rows = answer.rows.filter(pl.col("class") == "all").drop_nulls("p")
+    corrected = rows.with_columns(p=(pl.col("p") * rows.height).clip(upper_bound=1.0)).sort("p")
+    for row in corrected.filter(pl.col("p") < _ALPHA).head(1).to_dicts():
+        of_tests = f", corrected for {rows.height} tests" if rows.height > 1 else ""
         unit = " nats" if row["outcome"] == "surprisal" else ""
         yield (
             f"Without {row['name']} ({row['heads']}), {row['outcome']} goes from"
             f" {row['whole']:.3f} to {row['without']:.3f}{unit}: worse than without as many heads"
-            f" drawn at random (p = {row['p']:.3f}, {row['controls']} sets)."
+            f" drawn at random (p = {row['p']:.3f}{of_tests}, {row['controls']} sets)."
         )
 
 

@@ -44,12 +44,14 @@ def answer(
 
 
 def texts(*answers: SectionAnswer | Missing) -> list[str]:
-    return [finding.text for finding in findings({each.section.key: each for each in answers})]
+    return [
+        finding.text for finding in findings({answer.section.key: answer for answer in answers})
+    ]
 
 
 def test_only_what_a_test_confirms_is_a_best_head() -> None:
-    told = texts(answer("table-1", {}, BEST), answer("held-out-relations", HELD_OUT))
-    assert told == [
+    sentences = texts(answer("table-1", {}, BEST), answer("held-out-relations", HELD_OUT))
+    assert sentences == [
         "The heads that gain most over a fixed offset: obj: head 3-1, 75 % [69, 81] of 664 (best"
         " fixed offset 38 %, held out 72 %).",
         "Found better than by the best fixed offset, on documents that the head was not chosen on:"
@@ -66,9 +68,13 @@ def test_without_a_test_there_is_no_sentence() -> None:
 
 
 def test_induction_must_be_above_the_control_and_have_positions_enough() -> None:
-    (told,) = texts(answer("induction", INDUCTION))
-    assert "of 2 heads, head 5-1" in told and "40 % [30, 50]" in told and "171 positions" in told
-    assert "uniform attention: 8 %; random weights: 9 %" in told
+    (sentence,) = texts(answer("induction", INDUCTION))
+    assert (
+        "of 2 heads, head 5-1" in sentence
+        and "40 % [30, 50]" in sentence
+        and "171 positions" in sentence
+    )
+    assert "uniform attention: 8 %; random weights: 9 %" in sentence
     assert not texts(answer("induction", INDUCTION | {"n": [99, 99]}))
     assert not texts(answer("induction", INDUCTION | {"control_high": [0.35, 0.35]}))
     assert not texts(answer("induction", INDUCTION | {"weight_chance": [0.3, 0.3]}))
@@ -98,8 +104,8 @@ def test_few_mentions_give_no_sentence_on_coreference() -> None:
         "kind": ["all"], "n": [300], "layer": [3], "head": [5], "accuracy": [0.6], "low": [0.5],
         "high": [0.7], "rule": ["head_match"], "rule_accuracy": [0.58], "p_value": [0.4],
     }  # fmt: skip
-    (told,) = texts(answer("held-out-mentions", rows))
-    assert "60 % [50, 70] of 300" in told and "not better by more than chance" in told
+    (sentence,) = texts(answer("held-out-mentions", rows))
+    assert "60 % [50, 70] of 300" in sentence and "not better by more than chance" in sentence
     assert not texts(answer("held-out-mentions", rows | {"n": [99]}))
     assert not texts(answer("held-out-mentions", rows | {"p_value": [None]}))
 
@@ -110,9 +116,13 @@ def test_only_an_ablation_worse_than_random_sets_is_named() -> None:
         "outcome": ["surprisal", "agreement"], "whole": [3.0, 0.9], "without": [3.5, 0.8],
         "controls": [99, 2], "p": [0.01, None],
     }  # fmt: skip
-    (told,) = texts(answer("effects", rows))
-    assert told.startswith("Without mine (3-1), surprisal goes from 3.000 to 3.500 nats")
+    (sentence,) = texts(answer("effects", rows))
+    assert sentence.startswith("Without mine (3-1), surprisal goes from 3.000 to 3.500 nats")
     assert not texts(answer("effects", rows | {"p": [0.06, None]}))
+    # The best of two is chosen by its p.
+    assert not texts(answer("effects", rows | {"p": [0.03, 0.5]}))
+    (sentence,) = texts(answer("effects", rows | {"p": [0.01, 0.5]}))
+    assert "(p = 0.020, corrected for 2 tests, 99 sets)" in sentence
 
 
 @pytest.mark.slow
@@ -121,26 +131,28 @@ def test_the_numbers_are_those_of_query(control_bank: Path) -> None:
         of = subject(bank)
         keys = ("table-1", "held-out-relations", "control", "figure-2", "relative-position")
         answers = {key: answer_section(bank, SECTIONS[key], of) for key in keys}
-        told = {finding.section.key: finding.text for finding in findings(answers)}
+        by_section = {finding.section.key: finding.text for finding in findings(answers)}
         held_out = bank.query("best_head_held_out")
         best = bank.query("best_head")
         special = bank.query("special_tokens")
         positions = bank.query("relative_position")
     tested = held_out.filter(pl.col("relation") != "all").drop_nulls("p_corrected")
-    found = tested.filter(pl.col("p_corrected") < 0.05)
-    counts = f"{found.height or 'none'} of {tested.height} relations"
-    assert counts in told["held-out-relations"]
-    named = re.findall(r"(\S+): head (\S+), (\d+) % \[", told.get("table-1", ""))
+    significant = tested.filter(pl.col("p_corrected") < 0.05)
+    counts = f"{significant.height or 'none'} of {tested.height} relations"
+    assert counts in by_section["held-out-relations"]
+    named = re.findall(r"(\S+): head (\S+), (\d+) % \[", by_section.get("table-1", ""))
     for relation, head, share in named:
         row = best.row(by_predicate=pl.col("relation") == relation, named=True)
         assert head == f"{row['layer']}-{row['head']}" and int(share) == round(
             100 * row["accuracy"]
         )
-        assert relation in found["relation"].to_list() and row["n"] >= 100
+        assert relation in significant["relation"].to_list() and row["n"] >= 100
     mean = sum(special["cls"].to_list()) / special.height
-    assert f"{100 * mean:.0f} % " in told["figure-2"]
+    assert f"{100 * mean:.0f} % " in by_section["figure-2"]
     over = (positions["previous"] > 0.5).sum()
-    assert (f"{over} to the previous token" in told.get("relative-position", "")) == bool(over)
+    assert (f"{over} to the previous token" in by_section.get("relative-position", "")) == bool(
+        over
+    )
 
 
 @pytest.mark.slow
@@ -149,7 +161,9 @@ def test_findings_open_the_page_and_provenance_ends_it(control_bank: Path) -> No
         html = bank.report()
     page = read(html)
     order = [
-        each for each in page.ids if each in ("findings", "contents", "surface", "origin", "times")
+        section
+        for section in page.ids
+        if section in ("findings", "contents", "surface", "origin", "times")
     ]
     assert order == ["findings", "contents", "surface", "origin", "times"]
     start = html.index('id="findings"')
