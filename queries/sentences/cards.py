@@ -92,13 +92,10 @@ def head_card(bank: Requests, options: CardOptions, theme: str, look: Look | Non
 
 
 def _choose_run(bank: Requests, named: str | None) -> Run:
-    """The run of a card: of trees, else of words, else any that `show` would show."""
-    for analysis in ("best_relation", "special_tokens"):
-        try:
-            run = bank.run_of(analysis, run=named)
-        except (CallError, QueryError):
-            continue
-        if run is not None and not (named is None and analysis == "special_tokens"):
+    """The run of a card: of words with trees, else one that `show` would show."""
+    with suppress(CallError, QueryError):
+        run = bank.run_of("best_relation", run=named)
+        if run is not None:
             return run
     with bank.backend.answering():
         return choose_run_over_corpus(bank.backend, named, None, None)
@@ -241,7 +238,7 @@ class _Reader:
         for analysis in ("relative_position", "special_tokens"):
             rows = self.or_note("Where its attention goes", partial(self.of_head, analysis))
             if rows is None or not rows.height:
-                return  # norms are no shares of attention: special_tokens has them all the same
+                return  # norms are not shares of attention, though special_tokens has rows of them
             own[analysis] = rows.row(0, named=True)
             if self.control is not None:
                 beside = self.of_head(analysis, self.control)
@@ -332,7 +329,9 @@ class _Reader:
             ).to_dicts()  # fmt: skip
         for kind, most in (("right", 2), ("wrong", 1)):
             lines = [
-                self.judged(found, row.direction) for found in rows if found["breakdown"] == kind
+                self.judged(example, row.direction)
+                for example in rows
+                if example["breakdown"] == kind
             ]
             known = [line for line in lines if line is not None]
             fitting = [line for line in known if fits(line)] or known
@@ -341,16 +340,10 @@ class _Reader:
 
     def any_sentences(self, fits: Callable[[ArcLine], bool]) -> Iterator[Example]:
         """Three sentences of 5 to 14 words, with the word that each word attends to most."""
-        rows = self.bank.backend.connection.execute(
-            "select sentence.id, coalesce(sentence.name, place_name(sentence.id))"
-            " from sequence inner join word_position as place on place.sequence = sequence.id"
-            " inner join word on word.id = place.word"
-            " inner join sentence on sentence.id = word.sentence"
-            " where sequence.run = $run group by sentence.id, sentence.name"
-            " having count(distinct word.id) between 5 and 14"
-            " order by hash(sentence.id), sentence.id limit $most",
-            {"run": self.run.id, "most": _CANDIDATES},
-        ).fetchall()
+        with self.bank.backend.answering():
+            rows = self.bank.backend.internal(
+                "examples/short_sentences", run=self.run.id, most=_CANDIDATES
+            ).rows()
         lines = [self.line(sentence, name) for sentence, name in rows]
         fitting = [line for line, _ in lines if fits(line)] or [line for line, _ in lines]
         for line in fitting[:3]:
@@ -429,8 +422,8 @@ def _caption(line: ArcLine) -> str:
     text = f"{'Found' if FOUND in kinds else 'Missed'}: {words[line.dependent]} of {words[other]}"
     if INSTEAD in kinds:
         instead = kinds[INSTEAD]
-        (found,) = {instead.start, instead.end} - {line.dependent}
-        text += f"; instead {words[found]}"
+        (predicted,) = {instead.start, instead.end} - {line.dependent}
+        text += f"; instead {words[predicted]}"
     elif MISSED in kinds:
         text += "; instead a word elsewhere in the input"
     return f"{text} ({shorten_for_svg(line.sentence)})"
