@@ -348,8 +348,8 @@ class Bank(Requests):
     ) -> Picture | Figure | HeadCard:
         """The picture of an analysis, to be written with `as_bytes(".pdf")`.
 
-        `head_card` is no analysis: it is the picture of one `head` ("3-1") of a `run`, with what it
-        finds beside the best fixed offset, held-out accuracy and random weights, where its
+        `head_card` is not an analysis but the picture of one `head` ("3-1") of a `run`, with what
+        it finds beside the best fixed offset, held-out accuracy and random weights, where its
         attention goes, and examples of the best relation, or of the `relation`.
         """
         from attnbank.queries.pictures import HEAD_CARD, check_has_picture

@@ -170,10 +170,10 @@ def test_a_wrong_head_is_refused_as_everywhere(
 ) -> None:
     file = tmp_path / "card.svg"
     call = ("-b", control_bank, "plot", "head_card", "-o", file)
-    told = cli(*call, "--head", "9-1", status=2).err
-    assert "has no head 9-1." in told and "6 layers of 12 heads: 1-1 to 6-12" in told
+    printed = cli(*call, "--head", "9-1", status=2).err
+    assert "has no head 9-1." in printed and "6 layers of 12 heads: 1-1 to 6-12" in printed
     assert (
-        told.split("head 9-1.")[1]
+        printed.split("head 9-1.")[1]
         == cli("-b", control_bank, "show", "1", "--head", "9-1", status=2).err.split("head 9-1.")[1]
     )
     assert "is not a valid head" in cli(*call, "--head", "three", status=2).err
@@ -195,12 +195,12 @@ def test_each_format_and_a_column(control_bank: Path, tmp_path: Path, cli: Cli) 
         assert file.read_bytes().startswith(start)
     assert "has no .json" in cli(*call, "-o", tmp_path / "card.json", status=2).err
     column = tmp_path / "column.svg"
-    told = cli(*call, "--column", "3.25in", "--theme", "print", "--caption", "-o", column).out
+    printed = cli(*call, "--column", "3.25in", "--theme", "print", "--caption", "-o", column).out
     root = ElementTree.fromstring(column.read_text(encoding="utf-8"))
     assert root.attrib["width"] == "234pt"
     sizes = [float(text.attrib["font-size"]) for text in root.iter(f"{SVG}text")]
     assert min(sizes) >= 7 and float(root.attrib["height"][:-2]) < 648
-    assert told.startswith(r"\caption{Head 3-1: obj.") and r"head\_card" in told
+    assert printed.startswith(r"\caption{Head 3-1: obj.") and r"head\_card" in printed
     greys = {
         value
         for part in root.iter()

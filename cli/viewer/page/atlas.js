@@ -450,7 +450,7 @@ export class Atlas {
     return html`<h2>Head ${head} ${this.hovered && this.hovered !== state.head ? html`<span class="hint">click to choose it, shift-click to hold it beside ${state.head}</span>` : null}</h2>
       ${sentence ? html`<p class="headline">${sentence}</p>` : html`<p class="headline">${this.#valueOf(head)}</p>`}
       ${drawProfile(profile, beside, {
-        relation: state.relation, direction: state.direction,
+        ...this.#judged(),
         choose: (row) => this.go({ by: "relation", relation: row.relation, direction: row.direction, head }),
       })}
       ${beside ? html`<p class="hint">Beside it: head ${state.beside} (diamonds). <button type="button" class="plain" @click=${() => this.go({ beside: null })}>Let go</button></p>`
