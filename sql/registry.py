@@ -241,4 +241,5 @@ def fingerprint() -> str:
         for analysis in known
         for text in (analysis.section, analysis.name, *analysis.header, analysis.body)
     ]
-    return hashlib.sha256("\0".join([*code, *schema_scripts(), *texts]).encode()).hexdigest()
+    scripts = _scripts("schema").values()
+    return hashlib.sha256("\0".join([*code, *scripts, *texts]).encode()).hexdigest()
