@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -238,7 +239,7 @@ def test_dragging_over_the_grid_shows_the_mean_of_the_heads(
 
 
 def test_a_second_head_is_held_beside_the_first(
-    visitor: browsers.Visitor, runs: dict[str, str]
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
 ) -> None:
     page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
     page.locator('[data-head="2-2"]').click(modifiers=["Shift"])
@@ -246,6 +247,18 @@ def test_a_second_head_is_held_beside_the_first(
     settled(page)
     page.mouse.move(2, 2)
     assert page.locator(".profile path.beside").count() > 0
+    both, only_first, only_second, neither = (
+        bank.find(
+            "pattern { V -[1=nsubj]-> S }"
+            f" {first} {{ S =[1-1]=> V }} {second} {{ S =[2-2]=> V }}",
+            run=runs["single"],
+        ).height
+        for first, second in itertools.product(("with", "without"), repeat=2)
+    )
+    assert page.locator(".shared").inner_text() == (
+        f"Of {both + only_first + only_second + neither} dependents of nsubj, both heads find"
+        f" {both}, only 1-1 {only_first}, only 2-2 {only_second}, neither {neither}."
+    )
     page.get_by_role("button", name="Let go").click()
     page.wait_for_url(re.compile("^(?!.*beside)"))
     field = page.locator("input[name=beside]")

@@ -32,6 +32,7 @@ export class Atlas {
     this.small = [];
     this.missing = [];
     this.examples = null;
+    this.shared = null; // what the chosen head and the one beside it find of a relation, each and both
     this.fault = null;
     this.templates = new Map(); // templates, with what they were made from
   }
@@ -165,9 +166,10 @@ export class Atlas {
 
   // What takes a question of its own: the score of the chosen head with its interval, and examples.
   async #loadHead(isCurrent) {
-    const { run, head } = this.state;
+    const { run, head, beside } = this.state;
     const { relation, direction } = this.#judged();
     this.examples = null;
+    this.shared = null;
     if (!this.data?.best.length || this.state.by === "request") {
       this.update();
       return;
@@ -188,6 +190,13 @@ export class Atlas {
       lines: chosen.map((row, at) => ({ ...row, record: records[at], judged: judge(records[at], { ...row, direction }) })),
     };
     this.update();
+    if (beside && beside !== head) {
+      const changes = await this.connector.changes(run.id, run.id, {
+        relation, head_a: head, direction_a: direction, head_b: beside, direction_b: direction, most: 1,
+      });
+      if (!isCurrent()) return;
+      this.shared = { relation, counts: new Map(changes.filter((change) => change.n !== null).map((change) => [change.kind, change.n])) };
+    }
     await scores;
     if (!isCurrent()) return;
     this.update();
@@ -453,9 +462,19 @@ export class Atlas {
         ...this.#judged(),
         choose: (row) => this.go({ by: "relation", relation: row.relation, direction: row.direction, head }),
       })}
+      ${beside && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${beside ? html`<p class="hint">Beside it: head ${state.beside} (diamonds). <button type="button" class="plain" @click=${() => this.go({ beside: null })}>Let go</button></p>`
         : html`<p class="hint"><label class="tick">Beside it, head <input name="beside" size="5" placeholder="2-10" @change=${(event) => this.#hold(event.target)}></label></p>`}
       <p class="hint"><a href=${this.#link({ ...state, head: null, beside: null }, `/head/${head}`)}>All about head ${head}</a> · <a href=${this.#link({ run: state.run, head }, "/sentences")}>Search sentences with it</a></p>`;
+  }
+
+  // Whether two heads do the same, in numbers.
+  #sharedSentence() {
+    const { head, beside } = this.state;
+    const { relation, counts } = this.shared;
+    const count = (kind) => counts.get(kind) ?? 0;
+    const all = count("both") + count("only_a") + count("only_b") + count("neither");
+    return html`<p class="shared">Of ${thousands(all)} dependents of <strong>${relation}</strong>, both heads find ${thousands(count("both"))}, only ${head} ${thousands(count("only_a"))}, only ${beside} ${thousands(count("only_b"))}, neither ${thousands(count("neither"))}.</p>`;
   }
 
   #valueOf(head) {
