@@ -166,11 +166,15 @@ class RunChoice:
             "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
             f"    from chosen_run(\n        {arguments}\n    ) as chosen\n)"
         )
-        words = [word.lower() for word in body.split(maxsplit=2)[:2]]
+        lines = body.splitlines()
+        comments = [f"{line}\n" for line in takewhile(lambda line: line.startswith("--"), lines)]
+        statement = "\n".join(lines[len(comments) :]).lstrip()
+        words = [word.lower() for word in statement.split(maxsplit=2)[:2]]
         if words[:1] != ["with"]:
-            return f"with\n\n{expression}\n\n{body}"
+            return f"with {expression}\n\n{body}"
         start = "with recursive" if words == ["with", "recursive"] else "with"
-        return f"{start}\n\n{expression},\n\n{body[len(start) :].lstrip()}"
+        others = "".join([*comments, statement[len(start) :].lstrip()])
+        return f"{start} {expression},\n\n{others}"
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,8 @@ class Analysis:
     def text(self) -> str:
         """The whole file, with the header's lines wrapped."""
         lines = [_WRAPPER.fill(line) for line in self.header]
+        if self.body.startswith("--"):
+            lines.append("")
         return "\n".join([*lines, self.body, ""])
 
     @property

@@ -1,9 +1,7 @@
 -- The positions of each kind in each sequence.
 
 create or replace view placement as
-with
-
-place as (
+with place as (
     select
         position.sequence, sequence.run, sequence.positions,
         cast(position.position + 1 as integer) as list_index,

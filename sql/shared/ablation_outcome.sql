@@ -10,9 +10,7 @@
 -- column ablation, number
 -- column whole double: surprisal, or 1 or 0, by the whole model
 -- column without double: the same without the heads
-with
-
-classed_word as (
+with classed_word as (
     select
         word.id as word,
         cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) as cluster,

@@ -12,9 +12,7 @@
 -- column corpus integer: corpus.id of its corpus
 -- column model integer: model.id of its model
 -- column is_causal boolean: whether its tokens see only those before them (model.causal)
-with
-
-candidate as (
+with candidate as (
     select
         id, name, corpus, model, is_causal, is_preferred, is_whole, is_usual, lacks_weights,
         unusable_because is null as is_usable,

@@ -8,9 +8,7 @@
 -- column run integer: run.id
 -- column control integer: run.id of the control
 -- column seed integer: seed of its random weights
-with
-
-described_run as (
+with described_run as (
     select
         run.*,
         model.name as model_name,

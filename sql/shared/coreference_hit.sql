@@ -13,9 +13,7 @@
 -- column only_rule bigint: mentions of which the rule finds one and the head does not
 -- column rule varchar: the most accurate of the rules on all mentions of the kind: nearest, head_match or rule_based
 -- column rule_correct bigint: mentions of which the rule finds an antecedent
-with
-
-rule_prediction as (
+with rule_prediction as (
     select sequence, mention, kind, baseline, case when is_right then 1 else 0 end as by_rule
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
 ),

@@ -9,9 +9,7 @@
 -- column clusters_before bigint: how many clusters the documents before it in the corpus make (see cluster_of)
 -- column by_sentences boolean: whether each of its sentences is a cluster
 -- column clustered_by varchar: what the clusters of the run are: documents, sentences, or documents and sentences
-with
-
-run_corpus as (
+with run_corpus as (
     select sequence.run, document.corpus, count(distinct sequence.document) = 1 as is_single
     from sequence
     inner join document on document.id = sequence.document

@@ -10,9 +10,7 @@
 -- column id integer: run.id
 -- column name, corpus, language
 -- column seed integer: seed of the random weights of a control; null unless is_control
-with
-
-like_anchor as (
+with like_anchor as (
     select run.id
     from run
     inner join run as anchor

@@ -11,9 +11,7 @@
 -- param is_two_sided boolean = false: whether a small sum is as remarkable as a large one
 -- column number bigint: what is tested
 -- column p_corrected double: how likely any has a statistic as large by chance; null if all its differences are 0
-with
-
-cluster_difference as (
+with cluster_difference as (
     select list_extract(entry, 1) as number, list_extract(entry, 2) as cluster, list_extract(entry, 3) as difference
     from (select unnest($differences) as entry) as item
 ),

@@ -12,10 +12,9 @@
 -- column side varchar: both, left or right: which direction is scored on it (see gold_dependency); null for none
 -- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
 --   if the source marks no documents or the run has only one, modulo 100. Heads are chosen on the odd ones
-with
 
 -- Read once: a parameter may be a subquery, which is planned wherever it is named.
-wanted_relation as (
+with wanted_relation as (
     select parameter.relation
     from (select $saved as relation) as parameter
     left join (select distinct relation from saved_pair) as known_relation

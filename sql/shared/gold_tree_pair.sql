@@ -15,9 +15,7 @@
 -- column cluster bigint: its document, or sentence if the source marks no documents or the run has only one, modulo
 --   100; the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
-with
-
-tree_pair as (
+with tree_pair as (
     select
         gold_pair.*,
         side is not null

@@ -9,9 +9,7 @@
 -- column n
 -- column by_offset bigint: dependents whose head the offset finds
 -- column only_head, only_offset
-with
-
-compared_head as (
+with compared_head as (
     select
         list_extract(entry, 1) as relation,
         cast(list_extract(entry, 2) as smallint) as layer,

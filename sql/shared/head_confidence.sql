@@ -7,9 +7,7 @@
 -- column positional double: share of maxima at the commonest offset
 -- column offset integer: that offset; of equals the nearest, then the left one
 -- column positions bigint: positions whose maxima are counted
-with
-
-offset_count as (
+with offset_count as (
     select
         layer, head,
         cast(to_position as integer) - from_position as distance,

@@ -6,9 +6,7 @@
 -- column from_position smallint: position that attends
 -- column to_position smallint: position that it attends to most
 -- column weight float: that weight
-with
-
-map_position as (
+with map_position as (
     select
         attention_map.sequence, attention_map.layer, attention_map.head, attention_map.largest_positions,
         attention_map.largest_weights,

@@ -6,9 +6,7 @@
 -- column relation
 -- column offset integer: predicted head minus dependent, in positions
 -- column accuracy, correct, n, findable, overall, side
-with
-
-gold as (
+with gold as (
     select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
     from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
 ),

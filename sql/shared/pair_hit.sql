@@ -11,9 +11,7 @@
 -- column layer, head, direction, side, correct, n, accuracy, overall
 -- column effective double: effective number of independent dependents, by documents; null unless by_documents
 -- column findable
-with
-
-gold as (
+with gold as (
     select dependency.*, $choose is not null and is_selection_part($choose, split, cluster) as is_chosen_on
     from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
 ),

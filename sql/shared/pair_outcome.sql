@@ -8,9 +8,7 @@
 -- column whole_margin double: the margin of the whole model; null for itself
 -- column better integer: 1 if it is right with the heads ablated and wrong with all, else 0; null for the whole model
 -- column worse integer: 1 if it is wrong with the heads ablated and right with all, else 0; null for the whole model
-with
-
-outcome as (
+with outcome as (
     select
         source, pair, paradigm, cluster, attractors, distance,
         cast(null as varchar) as ablation,

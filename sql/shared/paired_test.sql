@@ -19,9 +19,7 @@
 -- column variance double: variance of difference by clusters
 -- column p_value double: how likely a difference like this is by chance, if clusters are independent
 -- column p_corrected double: p_value, corrected for the family
-with
-
-cluster_count as materialized (
+with cluster_count as materialized (
     select
         list_extract(entry, 1) as number,
         list_extract(entry, 2) as cluster,

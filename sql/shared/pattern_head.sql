@@ -10,9 +10,7 @@
 -- column weight_low, weight_high, weight_chance, control, control_low, control_high, control_seeds, control_run
 -- column n bigint: positions that have a target
 -- column sequences, run
-with
-
-usable_run as (
+with usable_run as (
     select id, name
     from run_candidate(needs := 'shares', reads_weights := $reads_weights) as candidate
     where unusable_because is null

@@ -12,9 +12,7 @@
 -- column weight_low, weight_high, weight_chance
 -- column n bigint: positions that have a target
 -- column sequences
-with
-
-input as materialized (
+with input as materialized (
     select
         sequence.id as sequence,
         sequence.run, sequence.positions, causality.is_causal,

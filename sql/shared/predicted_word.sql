@@ -12,9 +12,7 @@
 -- column form varchar: the predicted word, as it is written
 -- column relation varchar: the relation of the predicted word to its own head; of several in one position, joined by +
 -- column upos varchar: its part of speech, or without one its tag in the treebank's own set, joined likewise
-with
-
-prediction as (
+with prediction as (
     select
         gold.sentence, gold.dependent, gold.head, gold.sequence, gold.position, gold.head_position,
         in_direction($direction, gold.side, peak.most_attended, peak.most_attending) as predicted_position

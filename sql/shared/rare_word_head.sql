@@ -7,9 +7,7 @@
 -- column maxima double: share of all maxima that are on the rarest word of their input
 -- column chance double: share of the rarest word among the positions, a mean over inputs
 -- column sequences bigint: inputs that have words
-with
-
-rarest as materialized (
+with rarest as materialized (
     select sequence, position, chance
     from rarest_position(run := $run) as place
 ),

@@ -6,9 +6,7 @@
 -- column position smallint: 0-based place in the input
 -- column chance double: share of the maxima that it would have if all positions were alike: 1 / their number, or of a
 --   causal model, where a position has a share of the maxima of those that see it, more at the start of an input
-with
-
-loaded_frequency as (
+with loaded_frequency as (
     select lower(form) as form, sum(frequency) as frequency
     from word_frequency
     group by all

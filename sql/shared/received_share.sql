@@ -8,9 +8,7 @@
 -- column position bigint: 0-based place in the input
 -- column weight double: mean weight on it of the positions that see it
 -- column chance double: the same of uniform attention
-with
-
-input_position as materialized (
+with input_position as materialized (
     select
         sequence.id as sequence,
         input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,

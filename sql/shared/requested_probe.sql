@@ -2,9 +2,7 @@
 -- grain: one row per probe; an error if there is none
 -- param probe integer = null: probe.id; null for all probes
 -- column id integer: probe.id
-with
-
-probe_list as (
+with probe_list as (
     select
         list(id) filter ($probe is null or id = $probe) as ids,
         coalesce(joined(list_sort(list(cast(id as varchar)))), 'none') as all_probes

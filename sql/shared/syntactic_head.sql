@@ -6,9 +6,7 @@
 -- param min_count
 -- column layer, head
 -- column relations varchar: the relations, separated by commas
-with
-
-dependency as (
+with dependency as (
     select sequence, position as dependent, head_position, relation, side
     from gold_pair(
         runs := (select list(id) from run where id = $run and unit = 'word'), subtypes := false, possessive := false

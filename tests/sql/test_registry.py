@@ -69,7 +69,7 @@ def test_a_header_is_read() -> None:
         ("share", "decimal(4,1)"),
     ]
     assert analysis.statement == (
-        "with\n\nchosen_run as (\n"
+        "with chosen_run as (\n"
         "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
         "    from chosen_run(\n"
         "        requested := cast($run as varchar),\n"
@@ -190,10 +190,11 @@ NAMED = """\
 @pytest.mark.parametrize(
     ("body", "start"),
     [
-        ("select 1 from word where $min_count > 0", "with\n\nchosen_run as (\n"),
-        ("with\n\na as (select $min_count)\n\nfrom a", "with\n\nchosen_run as (\n"),
-        ("with recursive a as (select $min_count) from a", "with recursive\n\nchosen_run as (\n"),
-        ("WITH a as (select $min_count) from a", "with\n\nchosen_run as (\n"),
+        ("select 1 from word where $min_count > 0", "with chosen_run as (\n"),
+        ("with a as (select $min_count)\n\nfrom a", "with chosen_run as (\n"),
+        ("\n-- Few.\nwith a as (select $min_count) from a", "with chosen_run as (\n"),
+        ("with recursive a as (select $min_count) from a", "with recursive chosen_run as (\n"),
+        ("WITH a as (select $min_count) from a", "with chosen_run as (\n"),
     ],
 )
 def test_what_a_header_names_is_written_out(body: str, start: str) -> None:
@@ -218,6 +219,14 @@ def test_a_header_that_declares_the_run_chooses_it_itself() -> None:
     text = NAMED.replace("run, min_count", "run varchar = null: name or id")
     analysis = parse("words", OWN, f"{text}select 1 from chosen_run(requested := $run)")
     assert analysis.body == "select 1 from chosen_run(requested := $run)"
+
+
+def test_a_comment_before_the_select_stays_apart_from_the_header() -> None:
+    text = NAMED.replace("-- run: unit=word\n", "").replace("run, min_count", "min_count")
+    text = f"{text.replace('relation, run', 'relation')}\n-- Few.\nselect $min_count as relation\n"
+    analysis = parse("words", OWN, text)
+    assert analysis.body == "-- Few.\nselect $min_count as relation"
+    assert parse("words", OWN, analysis.text) == analysis
 
 
 def test_an_unknown_name_in_a_header_is_told() -> None:

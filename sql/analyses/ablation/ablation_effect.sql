@@ -38,9 +38,7 @@
 -- column control_mean double: mean difference of these
 -- column p double: how likely a random set is at least as bad; null with fewer than 19 controls
 -- column run
-with
-
-finished_set as (
+with finished_set as (
     select ablation_set.*
     from ablation_set
     inner join chosen_run on chosen_run.id = ablation_set.run

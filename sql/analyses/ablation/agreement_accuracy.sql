@@ -25,10 +25,9 @@
 -- column distance double: mean number of words from the subject to the verb
 -- column chance double: 0.5
 -- column run
-with
 
 -- Each verb counts twice: with its number of attractors, and with null, which stands for all.
-by_attractors as (
+with by_attractors as (
     select
         ablation, number, name,
         unnest([least(attractors, 2), cast(null as integer)]) as attractors,

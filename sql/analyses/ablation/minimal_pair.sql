@@ -26,10 +26,9 @@
 -- column margin double: mean of ln P(good) − ln P(bad), in nats
 -- column chance double: 0.5
 -- column run
-with
 
 -- Each pair counts twice: in its paradigm, and in all.
-by_paradigm as (
+with by_paradigm as (
     select source, unnest([paradigm, 'all']) as paradigm, ablation, number, name, cluster, margin, better, worse
     from pair_outcome(runs := (select coalesce(list(id), []) from chosen_run), ablation := $ablation) as pair
     where $source is null or source = $source

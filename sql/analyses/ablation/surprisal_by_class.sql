@@ -20,9 +20,7 @@
 -- column perplexity double: exp(surprisal), by words
 -- column missing bigint: words of the run without one
 -- column run
-with
-
-classed_word as (
+with classed_word as (
     select
         cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) as cluster,
         surprisal.nats,

@@ -16,9 +16,7 @@
 -- column js_divergence double: sum over tokens of the Jensen-Shannon divergence, in nats
 -- column n_tokens bigint: tokens that the sum is over
 -- column run
-with
-
-computed_run as (
+with computed_run as (
     select id, name
     from chosen_run
     where require(

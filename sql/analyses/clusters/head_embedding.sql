@@ -31,9 +31,7 @@
 -- column behaviour varchar: a relation, punctuation, sep, cls, first, broad, previous, next, or other
 -- column strength double: the figure that decides it: mean weight, entropy, or accuracy; null for other
 -- column run
-with
-
-relation_run as (
+with relation_run as (
     select candidate.name
     from run_candidate(unit := 'word', needs := 'trees', usual := 'sentence') as candidate
     inner join chosen_run using (model)

@@ -16,10 +16,9 @@
 -- column pairs_within bigint: pairs of heads that within_layer is over
 -- column pairs_between bigint: pairs of heads that between_layers is over
 -- column run
-with
 
 -- In the rows of its layers, and in that of all.
-pair_of_layer as (
+with pair_of_layer as (
     select
         layer_a = layer_b as is_within,
         js_divergence / n_tokens as distance,

@@ -20,9 +20,7 @@
 -- column gain_low, gain_high
 -- column held_out_accuracy double: accuracy on every second document (or input) of the head that is best on the others
 -- column run
-with
-
-hit as materialized (
+with hit as materialized (
     select cluster_hit.*
     from coreference_hit(candidates := $candidates, singletons := $singletons, run := $run) as cluster_hit
     where $kind is null

@@ -28,9 +28,7 @@
 -- column gain_low, gain_high
 -- column clusters bigint: documents (inputs, if the source marks no documents or the run has only one) they are in
 -- column p_value, run
-with
-
-hit as materialized (
+with hit as materialized (
     select cluster_hit.*
     from coreference_hit(
         candidates := $candidates, singletons := $singletons, run := $run, choose := $choose

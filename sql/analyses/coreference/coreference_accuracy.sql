@@ -16,9 +16,7 @@
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates, singletons
 -- column layer, head, kind, accuracy, correct, n, run
-with
-
-per_kind as (
+with per_kind as (
     select layer, head, coalesce(kind, 'all') as kind, count(*) filter (where is_right) as correct, count(*) as n
     from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
     group by grouping sets ((layer, head, kind), (layer, head))

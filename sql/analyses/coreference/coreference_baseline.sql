@@ -13,9 +13,7 @@
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, singletons
 -- column baseline, kind, accuracy, correct, n, run
-with
-
-per_kind as (
+with per_kind as (
     select baseline, coalesce(kind, 'all') as kind, count(*) filter (where is_right) as correct, count(*) as n
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
     group by grouping sets ((baseline, kind), (baseline))

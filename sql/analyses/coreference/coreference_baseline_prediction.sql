@@ -16,9 +16,7 @@
 -- column sieve varchar: what let that one through: text, head, agreement or any; null where it takes none
 -- column is_right boolean: whether the head word of that mention is the head of an antecedent
 -- column run
-with
-
-sieved_pair as (
+with sieved_pair as (
     select pair.*, case when same_text then 1 when same_head then 2 when agrees then 3 else 4 end as sieve
     from coreference_candidate(singletons := $singletons, run := $run) as pair
 ),

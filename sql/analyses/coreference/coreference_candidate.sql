@@ -32,9 +32,7 @@
 -- column same_head boolean: whether their head words are the same but for case
 -- column agrees boolean: whether they agree in number, gender and person
 -- column run
-with
-
-english_text as (
+with english_text as (
     select coalesce(corpus.language = 'en' or starts_with(corpus.language, 'en-'), true) as is_english
     from chosen_run
     inner join corpus on corpus.id = chosen_run.corpus

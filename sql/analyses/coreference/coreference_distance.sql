@@ -23,10 +23,9 @@
 -- column layer, head
 -- column accuracy double: share of those mentions whose antecedent the head finds, in [0, 1]
 -- column low, high, nearest, head_match, rule_based, run
-with
 
 -- Null for the end of the last range.
-distance_range as (
+with distance_range as (
     select shortest, lead(shortest) over (order by shortest) - 1 as longest
     from (select distinct shortest from (select unnest($bounds) as shortest) as bound) as lower_bound
 ),

@@ -19,9 +19,7 @@
 -- column antecedent_positions smallint[]: positions of the heads of its antecedents, in order
 -- column candidate_positions smallint[]: positions of the heads of its candidates, in order
 -- column run
-with
-
-mention_summary as (
+with mention_summary as (
     select
         sequence, document, mention, kind, position, entity,
         count(*) filter (where is_antecedent) as antecedents,

@@ -19,11 +19,10 @@
 -- column predicted_position smallint: position that the head predicts; null if it predicts none
 -- column is_right boolean: whether the head word of an antecedent is there
 -- column run
-with
 
 -- One row per sequence, and out of it its mentions again: an engine that expects too many of them puts the
 -- weights, not the mentions, into the hash table of the join below, which takes four times as long.
-mentions_of_sequence as (
+with mentions_of_sequence as (
     select
         sequence,
         list({

@@ -22,9 +22,7 @@
 -- column chance double: weight of uniform attention
 -- column sequences bigint: inputs that have the position
 -- column run
-with
-
-per_sequence as (
+with per_sequence as (
     select sequence, cluster, position, chance, share_of(weight > $epsilon) as sink, avg(weight) as weight
     from received_share(runs := (select list(id) from chosen_run), to_position := $to_position) as share
     group by all

@@ -16,9 +16,7 @@
 -- column chance double: weight of uniform attention
 -- column sequences bigint: inputs that have the position
 -- column run
-with
-
-per_cluster as (
+with per_cluster as (
     select
         layer, head, cluster,
         sum(case when weight > $epsilon then cast(1 as double) else cast(0 as double) end) as sink,

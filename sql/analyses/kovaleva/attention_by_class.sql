@@ -32,10 +32,9 @@
 -- column positions bigint: positions of the class
 -- column sequences bigint: inputs that have one
 -- column run
-with
 
 -- Two words of one position may be of one class.
-word_class as (
+with word_class as (
     select
         position.sequence, position.position,
         cast(sequence.positions as double) as length,

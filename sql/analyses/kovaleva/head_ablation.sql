@@ -18,9 +18,7 @@
 -- column rank bigint: 1 for the largest loss of its kind; null for none
 -- column tokens integer: masked tokens that the loss is over
 -- column run
-with
-
-ablation_loss as (
+with ablation_loss as (
     select ablation.*
     from ablation
     inner join chosen_run on chosen_run.id = ablation.run

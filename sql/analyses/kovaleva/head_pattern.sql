@@ -33,9 +33,7 @@
 -- column blockness double: mean blockness; null where no input has two segments
 -- column sequences bigint: maps of the head
 -- column run
-with
-
-input as (
+with input as (
     select
         placement.sequence,
         cast(placement.positions as double) as positions,

@@ -31,9 +31,7 @@
 -- column control_high double: its highest value of a seed
 -- column control_seeds bigint: seeds of random weights that are over both corpora
 -- column run varchar: name of the run that answered, of whose model the others are
-with
-
-corpus_run as (
+with corpus_run as (
     select false as is_control, trained.*
     from corpus_run(run := $run, corpora := $corpora) as trained
     union all

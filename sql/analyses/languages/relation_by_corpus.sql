@@ -27,9 +27,7 @@
 --   direction has fewer than min_count
 -- column findable, overall
 -- column run varchar: name of the run over the corpus
-with
-
-corpus_run as (
+with corpus_run as (
     select matching_run.*
     from corpus_run(run := $run, corpora := $corpora) as matching_run
 ),

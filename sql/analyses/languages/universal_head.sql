@@ -31,9 +31,7 @@
 --   scored on: 1 unless the model is causal
 -- column overall double: mean over all corpora of the share of all dependents that it finds, which ranks heads
 -- column run varchar: name of the run that answered, of whose model the others are
-with
-
-corpus_run as (
+with corpus_run as (
     select matching_run.*
     from corpus_run(run := $run, corpora := $corpora) as matching_run
 ),

@@ -13,9 +13,7 @@
 -- column layer, head
 -- column value double: how much the head shows it: entropy in nats for broad, else mean weight, in [0, 1]
 -- column sentence, sent_id, run
-with
-
-head_value as (
+with head_value as (
     select
         breadth.layer, breadth.head,
         unnest([

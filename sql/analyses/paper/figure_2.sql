@@ -11,9 +11,7 @@
 -- column layer, head
 -- column attention double: mean weight, in [0, 1]
 -- column run
-with
-
-head_point as (
+with head_point as (
     select
         layer, head,
         unnest([

@@ -11,9 +11,7 @@
 --   models)
 -- column uniform double: the line of uniform attention, in nats
 -- column run
-with
-
-head_point as (
+with head_point as (
     select
         breadth.layer, breadth.head,
         unnest([

@@ -16,9 +16,7 @@
 -- column relation, layer, head, direction, n, accuracy, gain
 -- column p_corrected double: as in best_relation: for all heads, directions and relations that were tried
 -- column sentence, sent_id, run
-with
-
-ranked_relation as (
+with ranked_relation as (
     select best.*, tested.p_corrected, row_number() over (order by best.gain desc, best.relation) as place
     from best_head(run := $run, min_count := $min_count) as best
     inner join best_relation(run := $run, min_count := $min_count, most := 1000000) as tested

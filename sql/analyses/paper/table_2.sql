@@ -15,9 +15,7 @@
 -- column proper integer: the same for proper names
 -- column nominal integer: the same for all other mentions
 -- column run
-with
-
-head_kind as (
+with head_kind as (
     select layer, head, kind, accuracy, correct
     from coreference_accuracy(run := $run) as kind_accuracy
 ),

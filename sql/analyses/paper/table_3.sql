@@ -15,9 +15,7 @@
 -- column interval varchar: 95 % interval of uas
 -- column uuas decimal(4,1): per cent of the edges between words that it finds in either direction
 -- column run varchar: name of the run that it is scored on
-with
-
-named_probe as (
+with named_probe as (
     select
         probe.id,
         case

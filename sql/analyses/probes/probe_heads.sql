@@ -15,9 +15,7 @@
 -- column contribution double: nats by which it lifts the gold head above the other words, on average
 -- column share double: part of the contributions of all heads and directions that lift, in [0, 1]; 0 for others
 -- column probe integer: probe.id
-with
-
-selected_probe as (
+with selected_probe as (
     select probe.id
     from requested_probe(probe := $probe) as requested
     inner join probe on probe.id = requested.id

@@ -18,9 +18,7 @@
 --   model, whose [CLS] sees itself alone
 -- column uniform double: mean entropy of a uniform distribution over as many positions as can be seen, in nats
 -- column sequences, run
-with
-
-smoothed_distribution as (
+with smoothed_distribution as (
     select
         distribution.sequence, distribution.layer, distribution.head, placement.positions,
         is_place_in(distribution.from_position, placement.cls) as is_from_cls,

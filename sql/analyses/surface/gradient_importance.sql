@@ -13,9 +13,7 @@
 -- column gradient double: mean absolute gradient of the loss by the weight on a position of the target
 -- column sequences bigint: inputs that have the target
 -- column run
-with
-
-input as materialized (
+with input as materialized (
     select
         placement.sequence,
         cast(placement.positions as double) as positions,

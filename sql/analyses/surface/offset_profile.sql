@@ -15,9 +15,7 @@
 -- column weight double: mean weight there, by the length of the input; null to the right of a causal model
 -- column present double: mean weight there, by the positions that have a token there; null where none has
 -- column sequences, run
-with
-
-profile_offset as (
+with profile_offset as (
     select distinct "offset" from (select unnest($offsets) as "offset") as entry
 ),
 

@@ -21,9 +21,7 @@
 -- column previous_chance double: what it puts on the position before
 -- column next_chance double: what it puts on the position after
 -- column sequences, run
-with
-
-input as materialized (
+with input as materialized (
     select
         sequence.id as sequence,
         sequence.positions, chosen_run.is_causal,

@@ -34,9 +34,7 @@
 -- column other_chance double: share of everything else
 -- column first_chance double: share of first words that are set apart
 -- column sequences, run
-with
-
-input as materialized (
+with input as materialized (
     select
         placement.sequence,
         cast(placement.positions as double) as positions,

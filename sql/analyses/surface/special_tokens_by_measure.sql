@@ -20,9 +20,7 @@
 -- column norm_on_first double: share of all norms that it has, without what it keeps of itself; null for none
 -- column norms_run varchar: name of the run of norms
 -- column run
-with
-
-matching_norms_run as (
+with matching_norms_run as (
     select max(run.id) as id
     from run
     inner join chosen_run on chosen_run.model = run.model and chosen_run.corpus = run.corpus

@@ -24,9 +24,7 @@
 -- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low, gain_high
 -- column held_out_accuracy double: accuracy on every second document (or sentence) of the best head of the others
 -- column findable, overall, run
-with
-
-best as (
+with best as (
     select hit.*
     from pair_hit(
         runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,

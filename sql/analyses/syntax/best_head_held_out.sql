@@ -32,9 +32,7 @@
 -- column chosen_accuracy double: its accuracy on those
 -- column in_sample_accuracy double: the best accuracy of any head on the scored dependents, as the paper would report
 -- column optimism, findable, overall, run
-with
-
-ranked_hit as (
+with ranked_hit as (
     select
         hit.*,
         row_number() over (partition by relation, is_chosen_on order by correct desc, layer, head, direction) as place,

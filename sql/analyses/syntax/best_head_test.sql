@@ -29,9 +29,7 @@
 -- column held_out_gain_high double: upper end of that interval
 -- column held_out_p double: how likely held_out_gain is by chance; null where the half has fewer than 5 clusters
 -- column findable, overall, run
-with
-
-best as (
+with best as (
     select
         per_head.*,
         count(*) over () as tried,

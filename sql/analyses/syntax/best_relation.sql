@@ -21,9 +21,7 @@
 -- column relation, direction, n, accuracy, offset, offset_accuracy, gain, p_value, p_corrected
 -- column tried bigint: heads, directions and relations that were tried, for which p_corrected is corrected
 -- column findable, run
-with
-
-gold as (
+with gold as (
     select dependency.*
     from gold_pair(
         runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive

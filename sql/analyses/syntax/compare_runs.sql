@@ -51,9 +51,7 @@
 -- column findable double: their share of the dependents that both have, in [0, 1]: 1 unless a model is causal
 -- column run_a varchar: name of the first run
 -- column run_b varchar: name of the second run
-with
-
-first_run as (
+with first_run as (
     select choice.id, choice.name, choice.corpus, run.context, model.name as model
     from chosen_run(requested := $run_a, unit := 'word', needs := 'trees', usual := 'sentence') as choice
     inner join run on run.id = choice.id

@@ -27,10 +27,9 @@
 -- column errors bigint: dependents whose head it does not find
 -- column dependents bigint: dependents that the direction is scored on
 -- column findable, run
-with
 
 -- The best of the heads and directions that the parameters allow.
-selected_head as (
+with selected_head as (
     select layer, head, direction
     from pair_hit(
         runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,

@@ -30,9 +30,7 @@
 -- column design_effect double: variance of accuracy, divided by what it were if the dependents were independent
 -- column ceiling, offset, offset_accuracy, gain, gain_low, gain_high, cohens_h, only_head, only_offset,
 --   clusters_needed, p_value, p_corrected, p_documents, p_documents_corrected, findable, overall, run
-with
-
-baseline as (
+with baseline as (
     select side, "offset", accuracy, correct, n
     from best_offset(
         runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,

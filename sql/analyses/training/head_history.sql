@@ -31,9 +31,7 @@
 -- column baseline double: of accuracy the best fixed offset's, of uuas adjacent words'; else uniform attention's
 -- column n bigint: dependents, positions, or inputs that it is over
 -- column run varchar: name of the run of that checkpoint
-with
-
-checkpoint as materialized (
+with checkpoint as materialized (
     select matching_run.*
     from series_run(anchor := (select id from chosen_run)) as matching_run
 ),

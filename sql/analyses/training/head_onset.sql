@@ -24,9 +24,7 @@
 -- column baseline double: the baseline at the last step
 -- column checkpoints bigint: checkpoints that have the measure
 -- column run varchar: name of the run of the last checkpoint
-with
-
-checkpoint as materialized (
+with checkpoint as materialized (
     select matching_run.*
     from series_run(anchor := (select id from chosen_run)) as matching_run
 ),

@@ -19,9 +19,7 @@
 -- column offset_accuracy double: share of the scored dependents' heads that the best fixed offset finds on all of them
 -- column same boolean: whether the last step takes the same head and direction
 -- column run varchar: name of the run of that checkpoint
-with
-
-checkpoint as materialized (
+with checkpoint as materialized (
     select matching_run.*
     from series_run(anchor := (select id from chosen_run)) as matching_run
 ),

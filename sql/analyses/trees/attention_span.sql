@@ -17,9 +17,7 @@
 -- column layer smallint: 1-based layer; null for all
 -- column head smallint: 1-based head; null unless the source is one
 -- column run
-with
-
-phrase as (
+with phrase as (
     select
         sequence, sentence, source, layer, head,
         cast(list_extract(firsts, indexed_span.at) as smallint) as first_position,

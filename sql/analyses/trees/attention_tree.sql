@@ -29,10 +29,9 @@
 -- column layer, head
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
 -- column run
-with
 
 -- The source that finds the most gold dependencies, of those that the parameters allow.
-best as (
+with best as (
     select source, layer, head, direction
     from tree_hit(runs := (select list(id) from chosen_run), root := $root, decoder := $decoder) as hit
     where source = $source

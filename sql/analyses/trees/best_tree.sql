@@ -52,9 +52,7 @@
 -- column uas_high double: upper end of the 95 % interval of uas
 -- column chosen_uuas double: its uuas on the half that it was chosen on; null where nothing was chosen
 -- column run varchar: name of the run whose attention it is; of chains, of the run whose text it is
-with
-
-control_run as materialized (
+with control_run as materialized (
     select coalesce(list(matching_control.id), []) as ids
     from corpus_run(run := (select name from chosen_run), is_control := true) as matching_control
     inner join run on run.id = matching_control.id

@@ -29,10 +29,9 @@
 -- column sentences bigint: sentences with a gold phrase
 -- column n bigint: gold phrases (with that label)
 -- column run
-with
 
 -- Each word, and how many words that count there are up to it.
-counted_word as materialized (
+with counted_word as materialized (
     select
         sequence.id as sequence,
         sequence.document, word.sentence, word.index, word_position.position,

@@ -32,9 +32,7 @@
 -- column adjacent double: share of the n that join neighbouring words
 -- column gain double: uuas minus adjacent
 -- column gain_low, gain_high, run
-with
-
-coverage as (
+with coverage as (
     select share_of(is_findable) as findable
     from gold_tree_pair(
         runs := (select list(id) from chosen_run), punctuation := $punctuation, is_whole := true

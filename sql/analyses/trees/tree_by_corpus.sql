@@ -33,9 +33,7 @@
 -- column gain double: uuas minus adjacent
 -- column gain_low, gain_high
 -- column run varchar: name of the run over the corpus
-with
-
-corpus_run as materialized (
+with corpus_run as materialized (
     select matching_run.*
     from corpus_run(run := (select name from chosen_run), corpora := $corpora) as matching_run
 ),

@@ -1,9 +1,7 @@
 -- The word that each row of the file (annotated_row) refers to, or the reason why there is none; only words of the
 -- corpus $corpus, unless that is null.
 create or replace temp table annotated_word as
-with
-
-known_sentence as (
+with known_sentence as (
     select sentence.id, sentence.name, document.name as document
     from sentence
     inner join document on document.id = sentence.document

@@ -1,7 +1,5 @@
 -- How many rows of the file (annotated_row) match no word, by reason, with the first row of each.
-with
-
-first_row as (
+with first_row as (
     select fault, count(*) as rows, min(n) as n
     from annotated_word
     where fault is not null

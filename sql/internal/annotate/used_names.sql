@@ -1,7 +1,5 @@
 -- The names that a new table of a user cannot have, and their kind; "a table of yours" is one that may be replaced.
-with
-
-used_name as (
+with used_name as (
     select duckdb_tables.table_name as name, 'a table of yours' as kind, 5 as rank
     from duckdb_tables()
     where duckdb_tables.database_name = current_database() and duckdb_tables.schema_name = 'main'

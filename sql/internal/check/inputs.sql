@@ -1,7 +1,5 @@
 -- Contradictions in the inputs of the runs of a bank and in their positions.
-with
-
-words_of_document as (
+with words_of_document as (
     select sentence.document, min(word.id) as first_word, max(word.id) as last_word
     from word
     inner join sentence on sentence.id = word.sentence

@@ -1,7 +1,5 @@
 -- Contradictions in the text of a bank: in its documents, sentences, words and mentions, and their ids.
-with
-
-words_of_sentence as (
+with words_of_sentence as (
     select
         sentence, count(*) as words, count(distinct index) as indexes, min(index) as first_index,
         max(index) as last_index, min(id) as first_word, max(id) as last_word,

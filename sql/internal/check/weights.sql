@@ -1,7 +1,5 @@
 -- Invalid attention maps: layers, heads and positions that the run does not have, and weights that are not numbers.
-with
-
-input as (
+with input as (
     select
         sequence.id, sequence.positions,
         coalesce(list_min(model.layer_numbers), 1) as first_layer,

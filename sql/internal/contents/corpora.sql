@@ -1,7 +1,5 @@
 -- The corpora of a bank, with their sizes.
-with
-
-text_size as (
+with text_size as (
     select
         document.corpus,
         count(distinct document.id) as documents,

@@ -1,7 +1,5 @@
 -- The runs of a bank, with their options and sizes.
-with
-
-part_total as (
+with part_total as (
     select
         run,
         sum(batches) as batches,

@@ -1,8 +1,6 @@
 -- How often one head finds the head of a dependent, by what the dependent is: its part of speech, the side on which its
 -- head stands, and the distance between them in words.
-with
-
-prediction as (
+with prediction as (
     select
         word.is_right,
         unnest([

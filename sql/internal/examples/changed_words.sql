@@ -1,9 +1,7 @@
 -- Dependents of a relation whose head one head of run a finds, and one of run b does not, or the other way round: the
 -- number of each kind (both, only_a, only_b, neither), and examples of only_a and only_b, spread over the text. Both
 -- runs are over one corpus.
-with
-
-change as (
+with change as (
     select
         a.sentence, a.dependent, a.head,
         a.form as form_a,

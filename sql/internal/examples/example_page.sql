@@ -1,8 +1,6 @@
 -- A page of the dependents of a relation that one head finds (breakdown right), misses (wrong), or for which its
 -- prediction has a value (breakdown relation, upos or distance), in the order of the text.
-with
-
-prediction as (
+with prediction as (
     select word.*
     from predicted_word(
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction

@@ -1,9 +1,7 @@
 -- The predictions of one head for the dependents of a relation: examples of right ones and of wrong ones, spread over
 -- the text (breakdown right, wrong), and the number of errors by value (breakdown relation, upos, distance), as in
 -- head_error. One statement for all, since the join is most of the work.
-with
-
-prediction as (
+with prediction as (
     select word.*
     from predicted_word(
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction

@@ -1,7 +1,5 @@
 -- The first unused number of each kind, larger than all that were ever used.
-with
-
-last_id as (
+with last_id as (
     select 'corpus' as kind, max(id) as last from corpus
     union all
     select 'model' as kind, max(id) as last from model

@@ -1,7 +1,5 @@
 -- The sizes of a run for the report on it, and what its corpus and its options leave out of the words and the trees.
-with
-
-run_input as (
+with run_input as (
     select id, cast(positions as bigint) as positions
     from sequence
     where run = $run

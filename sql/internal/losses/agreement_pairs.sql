@@ -3,9 +3,7 @@
 --
 -- Only annotation is read, so that it works for every language. A treebank that does not mark the number of its verbs,
 -- or has each form for one number only, has no rows.
-with
-
-corpus_word as (
+with corpus_word as (
     select
         word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.feats, word.head_index, word.deprel,
         without_subtype(word.deprel) as relation,

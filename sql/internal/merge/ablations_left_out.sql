@@ -1,8 +1,6 @@
 -- The ablations of an attached source that the new bank has others of: of the same run and name, with other sets of
 -- heads or fewer rows. The runs $old of the source are the runs $new of the new bank.
-with
-
-moved_run as (
+with moved_run as (
     select unnest(cast($old as integer[])) as old, unnest(cast($new as integer[])) as run
 ),
 

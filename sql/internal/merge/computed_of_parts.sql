@@ -1,7 +1,5 @@
 -- The runs of an attached source that are not among $runs, and what was computed from each.
-with
-
-computed as (
+with computed as (
     select run, step as what from source.main.computation as computation
     union all
     select run, 'surprisal' from source.main.surprisal as surprisal

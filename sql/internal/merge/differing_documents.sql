@@ -1,7 +1,5 @@
 -- The first document that is not the same in all exports that have its shard, or that one of them lacks.
-with
-
-export_count as (
+with export_count as (
     select corpus, shard, count(distinct export) as exports
     from document_size
     group by all

@@ -1,7 +1,5 @@
 -- What each document of an export holds.
-with
-
-sentence_count as (
+with sentence_count as (
     select document, count(*) as sentences, sum(words) as words
     from own_sentence
     group by all

@@ -1,7 +1,5 @@
 -- Says up to which sentence of the new bank the text was searched for each saved relation.
-with
-
-first_unsearched as (
+with first_unsearched as (
     select saved_relation.name, min(sentence.id) as sentence
     from saved_relation
     cross join sentence

@@ -1,8 +1,6 @@
 -- How many pairs of a saved relation are in the corpus of a run, and how many of these are in one position of the run:
 -- words of one multiword token that is read as written.
-with
-
-named_run as (
+with named_run as (
     select id, corpus
     from run
     where name = $run

@@ -1,8 +1,6 @@
 -- The most accurate head on the pairs of each group, or one head ($layer, $head, $direction) on all of them, compared
 -- with the best of the fixed offsets $offsets. The groups are in the temporary table score_group of the connection.
-with
-
-gold as (
+with gold as (
     select
         score_group.number, dependency.sequence, dependency.position, dependency.head_position, dependency.cluster,
         dependency.side

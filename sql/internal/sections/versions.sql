@@ -1,7 +1,5 @@
 -- The library versions of each run: one row per run, library and version, Python included.
-with
-
-part_version as (
+with part_version as (
     select run.id, run.name, unnest(map_entries(run_part.libraries)) as entry
     from run
     inner join run_part on run_part.run = run.id

@@ -1,8 +1,6 @@
 -- The attention maps of some heads (3-1) over one input, with null for weights that are not kept, and the sum of those;
 -- of a run that keeps its peaks only these, and no sum.
-with
-
-wanted_head as (
+with wanted_head as (
     select cast(split_part(text, '-', 1) as smallint) as layer, cast(split_part(text, '-', 2) as smallint) as head
     from (select unnest($heads) as text) as name
 ),
