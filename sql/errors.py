@@ -49,6 +49,10 @@ class QueryError(AttnbankError):
     """A statement or an analysis cannot be answered."""
 
 
+# What to do about a run that is not finished.
+FINISH_IT = "Finish it first: type the same ingest command again."
+
+
 class AttnbankWarning(UserWarning):
     """A warning: the result is valid, but the user should know something about it."""
 

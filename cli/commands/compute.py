@@ -30,7 +30,7 @@ from attnbank.ingest.derived.probes.probe_options import KINDS, WITH_WORDS, Prob
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql import answer_cache, provenance
 from attnbank.sql.answer_cache import CachedAnswer
-from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.errors import FINISH_IT, CallError, QueryError
 from attnbank.sql.header import Analysis
 from attnbank.sql.messages import join_names
 from attnbank.sql.registry import all_analyses, find_analysis
@@ -260,7 +260,7 @@ def _answer_analysis(
     if run is not None and not run.is_finished:
         raise CallError(
             f"The run {run.name} is unfinished, so the answer would soon be out of date.",
-            "Finish it first: type the same ingest command again.",
+            FINISH_IT,
         )
     bank.reads_cache = False
     number = None if run is None else run.id

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.sql import answer_cache, provenance, registry
 from attnbank.sql.answer_cache import CachedAnswer
-from attnbank.sql.errors import CallError, require_extra
+from attnbank.sql.errors import FINISH_IT, CallError, require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -179,7 +179,7 @@ def compute(
         if not chosen_run.is_finished:
             raise CallError(
                 f"The run {chosen_run.name} is unfinished: its results would soon be out of date.",
-                "Finish it first: type the same ingest command again.",
+                FINISH_IT,
             )
         count = None if replace else _stored_row_count(connection, computation, chosen_run, values)
         if count is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from attnbank.ingest.options import MOST_SEED, TRUST_HELP
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import FINISH_IT, CallError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.option_fields import option
 
@@ -123,10 +123,7 @@ def choose_scored_run(
     choice = RunChoice(contexts=("sentence", "document"))
     run = choose_run(connection, path, choice, "attnbank surprisal", requested)
     if not run.is_finished:
-        raise CallError(
-            f"The run {run.name} is unfinished.",
-            "Finish it first: type the same ingest command again.",
-        )
+        raise CallError(f"The run {run.name} is unfinished.", FINISH_IT)
     return run
 
 

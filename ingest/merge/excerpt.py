@@ -20,7 +20,7 @@ from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.new_banks import check_free, new_bank
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import FINISH_IT, CallError
 from attnbank.sql.export_format import condition
 from attnbank.sql.messages import join_names
 from attnbank.sql.names import literal, qualified_name
@@ -64,10 +64,7 @@ def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
         names = dict(find_run(connection, bank, run) for run in runs) or finished
     for number, name in names.items():
         if number not in finished:
-            raise CallError(
-                f"The run {name} is not finished.",
-                "Finish it first: type the same ingest command again.",
-            )
+            raise CallError(f"The run {name} is not finished.", FINISH_IT)
     if not names:
         raise CallError(f"{bank} has no finished run.", "Ingest a corpus first.")
     return names

@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from attnbank.sql import registry
-from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.errors import FINISH_IT, CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.messages import join_names
 from attnbank.sql.run_choice import find_run, run_candidates
@@ -95,10 +95,7 @@ def find_probe_run(
         [candidate.id],
     ).fetchall()
     if not is_finished:
-        raise QueryError(
-            f"The run {candidate.name} is unfinished.",
-            "Finish it first: type the same ingest command again.",
-        )
+        raise QueryError(f"The run {candidate.name} is unfinished.", FINISH_IT)
     return ProbeRun(*columns)
 
 
