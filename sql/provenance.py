@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -34,7 +34,11 @@ def version(package: str = "attnbank") -> str:
     return metadata.version(package)
 
 
-def libraries(*names: str) -> dict[str, str]:
+# The packages that run a model, and that read what it reads.
+_OF_MODELS = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+
+
+def libraries(names: Iterable[str] = _OF_MODELS) -> dict[str, str]:
     """The version of Python (key "python") and of each named package that is installed."""
     versions = {"python": platform.python_version()}
     for name in names:
@@ -81,7 +85,7 @@ def whole(facts: Mapping[str, Any], bank: Path | None = None) -> dict[str, Any]:
         "made": f"{now().isoformat()}Z",
         "bank": None if bank is None else typed_path(located(bank)),
         **facts,
-        "libraries": libraries("duckdb", "polars", "pyarrow"),
+        "libraries": libraries(("duckdb", "polars", "pyarrow")),
     }
 
 

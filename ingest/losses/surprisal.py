@@ -49,7 +49,6 @@ from attnbank.sql.option_fields import check_values
 
 AGREEMENT = "agreement"  # the source of the pairs that are made from the trees
 _OUTCOME = "earlier measurements are unchanged"
-_LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
 # By how much the surprisal of a word may differ between devices and batches.
 _NATS_TOLERANCE = 0.05
@@ -323,7 +322,7 @@ class _SurprisalJob:
                     control_of=head_set.control_of, replacement=self.replacement,
                     head_count=len(head_set.heads), chosen_by=head_set.chosen_by,
                     seed=head_set.seed, code_version=provenance.version(),
-                    libraries=provenance.libraries(*_LIBRARIES), started=provenance.now(),
+                    libraries=provenance.libraries(), started=provenance.now(),
                 )  # fmt: skip
                 for layer, head in sorted(head_set.heads):
                     insert_row(self.connection, "ablated_head", **key, layer=layer, head=head)

@@ -24,7 +24,6 @@ from attnbank.sql.ids import read_shards
 from attnbank.sql.matching import unique
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
-_LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
 # How an option appears in the name of a run if it is not the default.
 _NAME_PARTS = {
     "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
@@ -210,7 +209,7 @@ def check_resumable(run: StoredRun, options: IngestOptions, device: str) -> None
         )
     if run.finished:
         return
-    installed = _decisive_versions(provenance.version(), provenance.libraries(*_LIBRARIES))
+    installed = _decisive_versions(provenance.version(), provenance.libraries())
     for name, version in run.versions.items():
         if installed.get(name) != version:
             raise CallError(
@@ -247,7 +246,7 @@ def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
         insert_row(
             connection, "run_part", run=number, shard=read_shards(options.shard).text, batches=0,
             batch_tokens=options.batch_tokens, device=spec.device,
-            libraries=provenance.libraries(*_LIBRARIES), started=started, unknown_words=0,
+            libraries=provenance.libraries(), started=started, unknown_words=0,
             joined_words=0, misspelled_words=spec.misspelled_words,
         )  # fmt: skip
     run = find_same_run(connection, spec)

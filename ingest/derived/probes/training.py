@@ -46,7 +46,6 @@ from attnbank.sql.outputs import remove_parts
 Floats = NDArray[np.float64]
 _RESAMPLES_AT_ONCE = 50
 
-_LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
 # Options that have a column of their own in table `probe`.
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
 
@@ -413,7 +412,7 @@ def _write_probe(
             test_sentences=len(task.test.sentences.sequence),
             **columns,
             code_version=provenance.version(),
-            libraries=provenance.libraries(*_LIBRARIES),
+            libraries=provenance.libraries(),
             finished=provenance.now(),
         )
         for table, rows in tables.items():
