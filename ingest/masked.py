@@ -143,16 +143,23 @@ class MaskedLM:
 
         `attention_mask` and `segments` are [B, T] int64; `settings` are passed to the model.
         """
-        inputs = {
-            "input_ids": batch.ids.to(self.device),
-            "attention_mask": attention_mask.to(self.device),
-        }
-        if self.takes_segments:
-            inputs["token_type_ids"] = segments.to(self.device)
+        own_segments = segments if self.takes_segments else None
+        inputs = inputs_on(self.device, batch.ids, attention_mask, own_segments)
         position = batch.input.to(self.device), batch.token.to(self.device)
         logits, output = logits_at(self.module, inputs | settings, *position)
         target = batch.target.to(self.device)
         return torch.nn.functional.cross_entropy(logits, target, reduction="none"), output
+
+
+def inputs_on(
+    device: torch.device, ids: Tensor, attention_mask: Tensor, segments: Tensor | None
+) -> dict[str, Any]:
+    """Name the padded inputs of a forward pass, and move them to a device.
+
+    `segments` is None for a model that takes none.
+    """
+    inputs = {"input_ids": ids, "attention_mask": attention_mask, "token_type_ids": segments}
+    return {name: tensor.to(device) for name, tensor in inputs.items() if tensor is not None}
 
 
 def logits_at(

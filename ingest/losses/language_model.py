@@ -35,7 +35,7 @@ from torch.utils.hooks import RemovableHandle
 
 from attnbank.ingest.inputs.spelling import BYTES
 from attnbank.ingest.losses.head_sets import HeadReplacement
-from attnbank.ingest.masked import logits_at, replay_layers
+from attnbank.ingest.masked import inputs_on, logits_at, replay_layers
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -175,12 +175,8 @@ class Scorer:
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         model = self.model
-        inputs: dict[str, Any] = {
-            "input_ids": chunk.ids.to(model.device),
-            "attention_mask": chunk.mask.to(model.device),
-        }
-        if model.takes_segments:
-            inputs["token_type_ids"] = chunk.segments.to(model.device)
+        segments = chunk.segments if model.takes_segments else None
+        inputs = inputs_on(model.device, chunk.ids, chunk.mask, segments)
         if model.head == "causal":
             inputs["use_cache"] = False
         position = chunk.row.to(model.device), chunk.token.to(model.device)

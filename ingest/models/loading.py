@@ -20,7 +20,7 @@ import transformers
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attnbank.ingest.masked import MaskedLM
+from attnbank.ingest.masked import MaskedLM, inputs_on
 from attnbank.ingest.models.attention_behaviour import (
     Batching,
     Sources,
@@ -110,9 +110,7 @@ class Model:
 
         `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64.
         """
-        inputs = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
-        if self.takes_segments:
-            inputs["token_type_ids"] = segments.to(self.device)
+        inputs = inputs_on(self.device, ids, mask, segments if self.takes_segments else None)
         with torch.inference_mode():
             maps: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
         return maps if self.map_indices is None else tuple(maps[at] for at in self.map_indices)
