@@ -13,8 +13,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.opening import size_of
 from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
-from attnbank.sql.html import html_table
-from attnbank.sql.messages import did_you_mean
+from attnbank.sql.messages import did_you_mean, html_table
 from attnbank.sql.names import literal, qualified_name
 from attnbank.sql.run_choice import find_run
 

@@ -1,14 +1,19 @@
-"""Texts for people: names that were mistyped, lists of names, and foreign text."""
+"""Texts for people: names that were mistyped, lists of names, foreign text, frames as HTML."""
 
 from __future__ import annotations
 
 import difflib
 import unicodedata
 from collections.abc import Collection, Iterable
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Characters without a picture of their own that Persian, Hindi and others spell words with.
 _JOINERS = "\u200c\u200d"
@@ -84,3 +89,38 @@ def isolated(text: str) -> str:
     """The text, set apart from its neighbours where a part of it runs from right to left."""
     ways = set() if text.isascii() else {*map(unicodedata.bidirectional, text)}
     return text if ways.isdisjoint((*_RIGHT_TO_LEFT, "AN")) else f"{ISOLATE}{text}{END_ISOLATE}"
+
+
+# The most rows of a frame in a notebook.
+_MOST_ROWS = 50
+
+
+def html_table(frame: pl.DataFrame, title: str) -> str:
+    """The first 50 rows of a frame as an HTML table, and how many more there are.
+
+    Text in a bank may come from anyone, so all of it is escaped.
+    """
+    right, left = ' style="text-align: right"', ' style="text-align: left" dir="auto"'
+    aligned = [right if dtype.is_numeric() else left for dtype in frame.dtypes]
+    first_rows = frame.head(_MOST_ROWS).rows()
+    rows = "".join(f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in first_rows)
+    further = frame.height - _MOST_ROWS
+    more = f"<p>and {further:,} more</p>" if further > 0 else ""
+    named = zip(frame.columns, aligned, strict=True)
+    heads = "".join(f"<th{how}>{escape(name)}</th>" for name, how in named)
+    return (
+        f"<table><caption>{escape(title)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>{more}"
+    )
+
+
+def _cell(value: Any, how: str) -> str:
+    if value is None:
+        text = ""
+    elif isinstance(value, float):
+        text = f"{value:.6g}"
+    elif isinstance(value, int) and not isinstance(value, bool):
+        text = f"{value:,}"
+    else:
+        text = str(value)
+    return f"<td{how}>{escape(text)}</td>"

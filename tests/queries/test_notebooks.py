@@ -15,7 +15,7 @@ import attnbank.ingest.derived.probes
 import attnbank.queries
 from attnbank.ingest.derived.probes import ProbeReport
 from attnbank.queries import Bank, open_bank
-from attnbank.sql.html import html_table
+from attnbank.sql.messages import html_table
 
 EVIL = "<script>alert(\"1\")</script> & 'x'"
 GIVEN = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attnbank.ingest.options import TRUST_HELP
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
-from attnbank.sql.messages import did_you_mean
+from attnbank.sql.messages import did_you_mean, html_table
 from attnbank.sql.option_fields import check_values, option
 
 if TYPE_CHECKING:
@@ -100,8 +100,6 @@ class ProbeReport:
     is_new: bool = True
 
     def _repr_html_(self) -> str:
-        from attnbank.sql.html import html_table
-
         return html_table(self.scores, f"Probe {self.probe}, {self.kind}, on {self.test_run}")
 
 
