@@ -40,9 +40,15 @@ from attnbank.ingest.inputs.candidate_inputs import (
     spans_of,
 )
 from attnbank.ingest.inputs.planning import Batch
-from attnbank.ingest.inputs.spelling import is_unknown, misplaced, misspelled
 from attnbank.ingest.models.loading import ModelFacts
-from attnbank.ingest.models.tokenizer import Encoded, Position, add_token
+from attnbank.ingest.models.tokenizer import (
+    Encoded,
+    Position,
+    add_token,
+    is_unknown,
+    misplaced,
+    misspelled,
+)
 from attnbank.ingest.options import (
     FirstWord,
     IngestOptions,

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.inputs.spelling import misspelled
 from attnbank.ingest.models.tokenizer import (
     Encoded,
     InputTokenizer,
@@ -20,6 +19,7 @@ from attnbank.ingest.models.tokenizer import (
     Piece,
     Unalignable,
     Unplaced,
+    misspelled,
 )
 from attnbank.ingest.options import Edges, Multiword, Unit
 from attnbank.sql import registry

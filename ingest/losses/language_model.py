@@ -33,12 +33,11 @@ import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
-from attnbank.ingest.inputs.spelling import BYTES
 from attnbank.ingest.losses.head_sets import HeadReplacement
 from attnbank.ingest.masked import inputs_on, logits_at, replay_layers
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
-from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.ingest.models.tokenizer import BYTES, InputTokenizer
 from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 

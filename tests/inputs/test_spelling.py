@@ -17,8 +17,8 @@ import transformers
 from tokenizers import decoders
 
 from attnbank.ingest import IngestOptions, add_run, add_text
-from attnbank.ingest.inputs import spelling
 from attnbank.ingest.models.files import locate_model
+from attnbank.ingest.models.tokenizer import BYTES, misplaced, misspelled, spells
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -106,13 +106,13 @@ def _shifts(
 
 def test_the_byte_level_alphabet_is_that_of_tokenizers() -> None:
     for text in ("naïve café", "שלום", "汉字", "İstanbul", "½ …", "\t\u00a0", "😀", "ĠĊ"):
-        alphabet = {byte: sign for sign, byte in spelling.BYTES.items()}
+        alphabet = {byte: sign for sign, byte in BYTES.items()}
         token = "".join(alphabet[each] for each in text.encode())
         assert decoders.ByteLevel().decode([token]) == text
-        assert spelling.spells((token,), text)
+        assert spells((token,), text)
         cut = [*accumulate([1] * len(token))]
-        assert spelling.spells(tuple(token[at - 1 : at] for at in cut), text)
-    assert len(spelling.BYTES) == len({*spelling.BYTES.values()}) == 256
+        assert spells(tuple(token[at - 1 : at] for at in cut), text)
+    assert len(BYTES) == len({*BYTES.values()}) == 256
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_the_byte_level_alphabet_is_that_of_tokenizers() -> None:
     ],
 )
 def test_marks(tokens: list[str], word: str, expected: bool) -> None:
-    assert spelling.spells(tuple(tokens), word) is expected
+    assert spells(tuple(tokens), word) is expected
 
 
 def _add(bank: Path, *given: tuple[Sequence[str], Sequence[Any]], **more: Any) -> Any:
@@ -200,5 +200,5 @@ def test_more_than_half_of_the_words_are_spelled_otherwise(
     tokens: list[str], at: int | None
 ) -> None:
     words, pieces = ["the", "rain"], [(token,) for token in tokens]
-    wrong = spelling.misspelled(words, pieces)
-    assert spelling.misplaced(words, pieces, wrong, [(None, None)] * 2) == at
+    wrong = misspelled(words, pieces)
+    assert misplaced(words, pieces, wrong, [(None, None)] * 2) == at
