@@ -1,1 +1,0 @@
-"""Makes the inputs of the model (a sentence, a document, a pair), and batches of them."""
