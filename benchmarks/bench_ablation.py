@@ -29,13 +29,13 @@ wait_passively()
 
 import torch
 
+from attnbank.ingest.candidate_inputs import Input, cursor_query
 from attnbank.ingest.corpora.corpus import find_corpus_files
-from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
-from attnbank.ingest.inputs.planning import Planner
 from attnbank.ingest.losses.language_model import Heads, Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.planning import Planner
 from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus import CheckedCorpus

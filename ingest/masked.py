@@ -43,7 +43,7 @@ from attnbank.sql.errors import AttnbankError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from attnbank.ingest.inputs.planning import Batch
+    from attnbank.ingest.planning import Batch
 
 SHARE = 0.15
 _TO_MASK, _TO_MASK_OR_RANDOM = 0.8, 0.9

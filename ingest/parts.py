@@ -34,11 +34,11 @@ from torch import Tensor
 
 from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
-from attnbank.ingest.inputs.candidate_inputs import cursor_query
-from attnbank.ingest.inputs.planning import Batch
+from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.masked import MaskedPasses
 from attnbank.ingest.models.loading import Model, ModelFacts
 from attnbank.ingest.options import IngestOptions, Report
+from attnbank.ingest.planning import Batch
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import ingest_run, load_model, report_columns
 from attnbank.ingest.store.pipeline import PendingRun

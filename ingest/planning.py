@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
-from attnbank.ingest.inputs.candidate_inputs import (
+from attnbank.ingest.candidate_inputs import (
     WINDOW,
     Draft,
     Input,

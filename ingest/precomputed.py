@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
 from attnbank.ingest.attention.merged_maps import Maps, RowSums, RunFacts, is_unnormalised
 from attnbank.ingest.attention.rows import rows_of_batch
-from attnbank.ingest.inputs.candidate_inputs import (
+from attnbank.ingest.candidate_inputs import (
     Input,
     Skip,
     Span,
@@ -39,7 +39,6 @@ from attnbank.ingest.inputs.candidate_inputs import (
     sentence_windows,
     spans_of,
 )
-from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import (
     Encoded,
@@ -58,6 +57,7 @@ from attnbank.ingest.options import (
     Unit,
     check_options,
 )
+from attnbank.ingest.planning import Batch
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import open_for_ingest

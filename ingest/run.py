@@ -19,15 +19,15 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
 from attnbank.ingest.attention.merged_maps import RowSums, RunFacts
+from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import random_corpus
-from attnbank.ingest.inputs.candidate_inputs import cursor_query
-from attnbank.ingest.inputs.planning import Planner, SharedPlans
 from attnbank.ingest.masked import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.files import Checkpoint, find_checkpoints, step_of
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import DEFAULT_MAX_TOKENS, Estimate, IngestOptions, Report, check_run
+from attnbank.ingest.planning import Planner, SharedPlans
 from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs

@@ -23,10 +23,10 @@ from attnbank.ingest.attention.merged_maps import (
     RunFacts,
     merge_maps,
 )
-from attnbank.ingest.inputs.candidate_inputs import Input
-from attnbank.ingest.inputs.planning import Batch
+from attnbank.ingest.candidate_inputs import Input
 from attnbank.ingest.masked import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
+from attnbank.ingest.planning import Batch
 from attnbank.ingest.store.writer import ID, INT, SMALL, TEXT, arrow_schema
 from attnbank.sql.ids import row_id
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.candidate_inputs import cursor_query, spans_of
 from attnbank.ingest.corpora.document import MOST_WORDS, FaultError
 from attnbank.ingest.corpora.format import BOM, CONTROL, CorpusFile, decode
-from attnbank.ingest.inputs.candidate_inputs import cursor_query, spans_of
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import escape_control
 

@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from attnbank.ingest.attention.rows import BatchRows
-from attnbank.ingest.inputs.candidate_inputs import Input, Query, cursor_query
-from attnbank.ingest.inputs.planning import Batch
+from attnbank.ingest.candidate_inputs import Input, Query, cursor_query
 from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadReplacement,
@@ -37,6 +36,7 @@ from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import MINILM, IngestOptions
+from attnbank.ingest.planning import Batch
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
 from attnbank.ingest.run import configure_tokenizer, planner_of
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches

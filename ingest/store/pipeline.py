@@ -25,10 +25,10 @@ from torch import Tensor
 from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
-from attnbank.ingest.inputs.candidate_inputs import NO_LOCK, Query, cursor_query
-from attnbank.ingest.inputs.planning import Batch, Planner
+from attnbank.ingest.candidate_inputs import NO_LOCK, Query, cursor_query
 from attnbank.ingest.masked import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
+from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import ProgressCounter
 from attnbank.ingest.store.writer import forget_blocks, insert
 from attnbank.sql.bank.connections import begin

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
-from attnbank.ingest.inputs.planning import (
+from attnbank.ingest.candidate_inputs import Draft, Skip, Span, TokenisedSentence
+from attnbank.ingest.models.tokenizer import Piece
+from attnbank.ingest.options import MINILM
+from attnbank.ingest.planning import (
     TokenBudget,
     document_drafts,
     pair_drafts,
     sentence_drafts,
 )
-from attnbank.ingest.models.tokenizer import Piece
-from attnbank.ingest.options import MINILM
 
 # Exact inputs of a text that anyone can pack by hand.
 

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from new_banks import ingest_into
 
-from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
-from attnbank.ingest.inputs.planning import TokenBudget, pair_drafts
+from attnbank.ingest.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.tokenizer import Piece
 from attnbank.ingest.options import MINILM
+from attnbank.ingest.planning import TokenBudget, pair_drafts
 
 TWO = "Rain fell.\nThe dogs barked.\n"
 
@@ -286,7 +286,7 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
 
 def test_a_sample_is_fair() -> None:
     """Every input is drawn about as often as any other."""
-    from attnbank.ingest.inputs.planning import sample_inputs, select_sampled
+    from attnbank.ingest.planning import sample_inputs, select_sampled
 
     sentences = [
         TokenisedSentence(

@@ -156,8 +156,8 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 
 
 def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
-    from attnbank.ingest.inputs.candidate_inputs import Input
-    from attnbank.ingest.inputs.planning import Batch
+    from attnbank.ingest.candidate_inputs import Input
+    from attnbank.ingest.planning import Batch
 
     batch = Batch(1)
     for words in texts:

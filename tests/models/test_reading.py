@@ -16,7 +16,7 @@ import transformers
 from oracle_pieces import SPACE, SlowPieces
 from tokenizers import AddedToken, Tokenizer
 
-from attnbank.ingest.inputs.candidate_inputs import Input
+from attnbank.ingest.candidate_inputs import Input
 from attnbank.ingest.models.tokenizer import InputTokenizer, Unalignable
 
 Pieces = list[list[str]]

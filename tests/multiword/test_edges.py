@@ -16,12 +16,12 @@ from tokenizers import Tokenizer
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
+from attnbank.ingest.candidate_inputs import Input, cursor_query
 from attnbank.ingest.corpora.corpus import find_corpus_files
-from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
-from attnbank.ingest.inputs.planning import Planner
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.loading import describe
 from attnbank.ingest.options import MINILM
+from attnbank.ingest.planning import Planner
 from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus as corpora_of
 from attnbank.queries import open_bank

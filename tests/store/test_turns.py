@@ -8,8 +8,7 @@ import pytest
 from bank_rows import query_bank
 from fixture_types import Options
 
-from attnbank.ingest import ingest
-from attnbank.ingest.inputs import candidate_inputs, planning
+from attnbank.ingest import candidate_inputs, ingest, planning
 from attnbank.ingest.store import pipeline
 
 RAIN = "1\train\train\tNOUN\t_\t_\t0\troot\t_\t_\n2\tfell\tfell\tNOUN\t_\t_\t1\tdep\t_\t_\n\n"

@@ -10,13 +10,13 @@ from typing import Any
 import duckdb
 import new_banks
 
+from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
 from attnbank.ingest.corpora.sources import find_sources
-from attnbank.ingest.inputs.candidate_inputs import cursor_query
-from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus as corpora
 from attnbank.sql.bank.opening import open_to_write
