@@ -284,7 +284,7 @@ def _run_statement(
 def find_pairs(backend: Backend, options: ScoreOptions, run: str | int | None) -> WordPairs:
     """The pairs of words to score; `run` is what the request reads. Raises and warns as `score`."""
     from attnbank.queries.patterns import CompiledRequest, HitOptions, run_request, scoring
-    from attnbank.queries.patterns.compiler.select import check_ends, compile_pairs
+    from attnbank.queries.patterns.select import check_ends, compile_pairs
 
     request, by, dependent, head = options.request, options.by, options.dependent, options.head
     is_read = run_request.reads_run(request, by)

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from attnbank.queries.patterns import HitOptions, RequestError, run_request, syntax
-from attnbank.queries.patterns.compiler.select import check_ends, compile_pairs
+from attnbank.queries.patterns.select import check_ends, compile_pairs
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.messages import unknown_name
 from attnbank.sql.run_choice import Run

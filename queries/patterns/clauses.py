@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from attnbank.queries.patterns import syntax
-from attnbank.queries.patterns.compiler import expressions
-from attnbank.queries.patterns.compiler.expressions import all_of
-from attnbank.queries.patterns.compiler.scopes import (
+from attnbank.queries.patterns import expressions, syntax
+from attnbank.queries.patterns.expressions import all_of
+from attnbank.queries.patterns.resolver import SPECIAL
+from attnbank.queries.patterns.scopes import (
     Bound,
     NamedEdge,
     ScopePlan,
@@ -24,7 +24,6 @@ from attnbank.queries.patterns.compiler.scopes import (
     is_reflexive,
     tests_of,
 )
-from attnbank.queries.patterns.resolver import SPECIAL
 from attnbank.queries.patterns.syntax import SURPRISAL, RequestError
 from attnbank.sql.names import PARTS, literal, sql_literal
 from attnbank.sql.run_choice import Run

@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnbank.queries.patterns import syntax
-from attnbank.queries.patterns.compiler.select import HitOptions, compile_counts, compile_hits
 from attnbank.queries.patterns.parser import parse_request, read_keys
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope, resolve_request
+from attnbank.queries.patterns.select import HitOptions, compile_counts, compile_hits
 from attnbank.queries.patterns.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice

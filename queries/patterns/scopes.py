@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
-from attnbank.queries.patterns import syntax
-from attnbank.queries.patterns.compiler import expressions
-from attnbank.queries.patterns.compiler.expressions import all_of, any_of
+from attnbank.queries.patterns import expressions, syntax
+from attnbank.queries.patterns.expressions import all_of, any_of
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope, tests_surprisal
 from attnbank.sql.names import quoted
 

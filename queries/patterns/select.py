@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from attnbank.queries.patterns import syntax
-from attnbank.queries.patterns.compiler import clauses, expressions
-from attnbank.queries.patterns.compiler.expressions import SENTENCE, all_of
-from attnbank.queries.patterns.compiler.scopes import (
+from attnbank.queries.patterns import clauses, expressions, syntax
+from attnbank.queries.patterns.expressions import SENTENCE, all_of
+from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
+from attnbank.queries.patterns.scopes import (
     Aliases,
     Condition,
     FromItem,
     ScopePlan,
     plan_scope,
 )
-from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.names import literal, quoted

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from attnbank.queries.patterns import syntax
-from attnbank.queries.patterns.compiler import expressions
+from attnbank.queries.patterns import expressions, syntax
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean, join_names
