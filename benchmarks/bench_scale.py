@@ -222,7 +222,7 @@ def apart(folder: Path, corpus: str) -> None:
 def on_spark(folder: Path, corpus: str, largest: float) -> None:
     """Measure three analyses on Spark over exports of two sizes, and print seconds."""
     from attnbank.queries.spark import open_export
-    from attnbank.queries.spark.sessions import LOCAL, session_of
+    from attnbank.queries.spark_sessions import LOCAL, session_of
 
     names = ("special_tokens", "best_head", "head_pattern")
     rows = []

@@ -154,7 +154,7 @@ def _open_source(
         with open_named_bank(ctx, seconds) as bank:
             yield bank
         return
-    from attnbank.queries.spark.sessions import LOCAL, session_of
+    from attnbank.queries.spark_sessions import LOCAL, session_of
 
     with session_of(ctx.params["master"] or LOCAL) as session:
         from attnbank.queries.spark import open_export

@@ -1,4 +1,12 @@
-"""An export, or several as one, that is open on Spark: with the rows that a bank would give.
+"""The same analyses and requests on Spark, over the Parquet files of `attnbank export`.
+
+    from attnbank.queries.spark import open_export
+
+    with open_export(session, "parquet") as exported:
+        frame = exported.query("best_head", relation="obj")
+
+`session` is a SparkSession that the caller has made, with whatever cluster it is of. Python or the
+JVM of Spark is started only by what is called, never by importing this.
 
 An export comes from outside: only tables and columns that a bank of this format has are read, and
 their types are checked first.

@@ -483,7 +483,7 @@ def spark_ingest(
     """Ingest into an export on Spark. Raises what `ingest_to_export` and `session_of` raise."""
     from attnbank.ingest import ingest_to_export
     from attnbank.ingest.parts import SparkEngine
-    from attnbank.queries.spark.sessions import LOCAL, session_of
+    from attnbank.queries.spark_sessions import LOCAL, session_of
 
     check_run(options)  # before the Spark session, which takes seconds to start
     with session_of(master or LOCAL) as session:

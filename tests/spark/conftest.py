@@ -13,9 +13,8 @@ import polars as pl
 import pytest
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.spark import Exported, open_export
-from attnbank.queries.spark.exported import SparkBackend, Stage
-from attnbank.queries.spark.sessions import session_of
+from attnbank.queries.spark import Exported, SparkBackend, Stage, open_export
+from attnbank.queries.spark_sessions import session_of
 from attnbank.sql.export_format import export
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, analyses, open_bank
-from attnbank.queries.spark import Exported, open_export
-from attnbank.queries.spark.exported import stages_of
-from attnbank.queries.spark.sessions import check_java
+from attnbank.queries.spark import Exported, open_export, stages_of
+from attnbank.queries.spark_sessions import check_java
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
 ALIKE = frozenset({

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.ingest import ingest
 from attnbank.queries import open_bank
-from attnbank.queries.spark.exported import Exported
+from attnbank.queries.spark import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 from attnbank.sql.export_format import export
 
