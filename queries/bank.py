@@ -17,11 +17,10 @@ from attnbank.queries.execution import Isolated
 from attnbank.queries.options import MEMORY, ShowOptions, card_options, keywords_of
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, query_error
-from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
 from attnbank.sql.bank.paths import printable_path, typed_path
-from attnbank.sql.errors import AttnbankWarning, CallError, is_damage
+from attnbank.sql.errors import AttnbankWarning, CallError, QueryError, is_damage
 from attnbank.sql.header import Analysis
 from attnbank.sql.names import qualified_name
 from attnbank.sql.registry import analyses
@@ -54,7 +53,7 @@ def open_bank(
     CallError if that folder cannot be read, BankError if the file is missing, is not a bank, or is
     locked by a process that writes it.
     """
-    join(queries)
+    registry.load_user_analyses(queries)
     bank = Bank(path)
     bank.saver = saver
     return bank
@@ -131,7 +130,7 @@ class Bank(Requests):
                 cached = cached_result(self.connection, analysis, arguments, run)
         call = self._macro_call(analysis, arguments)
         if analysis.is_own:  # it runs in the sandbox of `sql`
-            return cached.rows if cached else as_declared(analysis, self.sql(call, arguments))
+            return cached.rows if cached else _as_declared(analysis, self.sql(call, arguments))
         with self.backend.answering():
             try:
                 rows = cached.rows if cached else self.backend.fetch(call, arguments)
@@ -458,3 +457,15 @@ def list_analyses() -> pl.DataFrame:
         for analysis in registry.all_analyses().values()
     ]
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def _as_declared(analysis: Analysis, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of an analysis. Raises QueryError if their columns are not those it declares."""
+    declared = [column.name for column in analysis.columns]
+    if rows.columns != declared:
+        raise QueryError(
+            f"{analysis.name}.sql has the columns {', '.join(rows.columns)}; its header says"
+            f" {', '.join(declared)}.",
+            "List them in the column lines of the header, in that order.",
+        )
+    return rows

@@ -1,20 +1,25 @@
 """Every statement of attnbank, by name: as text, and the analyses as macros and views of a bank.
 
+The analyses of a user are there, too: `.sql` files with a header, in a folder that the user names.
 Help pages import it, so it imports no duckdb.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import stat
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from attnbank.sql import statements
-from attnbank.sql.errors import CallError
-from attnbank.sql.header import Analysis, HeaderError, parse
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.header import OWN, Analysis, HeaderError, parse
 from attnbank.sql.messages import did_you_mean
 from attnbank.sql.names import literal
 
@@ -110,6 +115,92 @@ def shared() -> dict[str, Analysis]:
 # The user's own analyses in this process, and the errors of the invalid files, by name.
 user_analyses: dict[str, Analysis] = {}
 user_faults: dict[str, CallError] = {}
+
+# The environment variable that names the folder of the user's own analyses.
+QUERIES_VARIABLE = "ATTNBANK_QUERIES"
+
+# The most files in a folder, and the most bytes in a file.
+MOST_USER_FILES = 1000
+MOST_USER_BYTES = 1_000_000
+
+# The views of the weights of every run that keeps them; and the tables, which have those of some.
+_WEIGHTS = frozenset({"attention_weight", "distribution"})
+_OF_SOME_RUNS = frozenset({"attention", "attention_top"})
+_USER_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+_EXAMPLE = "For an example of a header: attnbank query best_head --show-sql"
+
+
+def load_user_analyses(folder: str | Path | None = None) -> None:
+    """Add every `NAME.sql` of a folder, by default QUERIES_VARIABLE's, to the user's analyses.
+
+    They come from outside and cannot be trusted: names and headers are checked here, and their
+    statements run in the sandbox, like every statement that a user types. The error of an invalid
+    file is raised when it is asked for. Raises CallError if the folder cannot be read, or has more
+    than MOST_USER_FILES such files.
+    """
+    named = folder or os.environ.get(QUERIES_VARIABLE)
+    if not named:
+        return
+    folder_path = Path(named).expanduser()
+    try:
+        paths = sorted(file for file in folder_path.iterdir() if file.suffix == ".sql")
+    except OSError as error:
+        raise CallError(
+            f"The folder of queries {folder_path} cannot be read: {error.strerror}.",
+            "Name a folder of .sql files: --queries DIR, or the variable ATTNBANK_QUERIES.",
+        ) from error
+    if len(paths) > MOST_USER_FILES:
+        raise CallError(
+            f"The folder of queries {folder_path} has {len(paths):,} .sql files; the maximum is"
+            f" {MOST_USER_FILES:,}.",
+            "Use a folder that holds only queries.",
+        )
+    for path in paths:
+        try:
+            user_analyses[path.stem] = _load_user_analysis(path)
+        except AttnbankError as error:
+            user_faults[path.stem] = CallError(
+                f"{path}: {error.fact.removeprefix(f'{path.name}: ')}", error.remedy or _EXAMPLE
+            )
+
+
+def _load_user_analysis(path: Path) -> Analysis:
+    """The analysis in a file. Raises CallError or HeaderError if it holds no valid analysis."""
+    if not _USER_NAME.fullmatch(path.stem):
+        raise CallError(
+            "its name is not valid for an analysis.", "Use lower-case letters, digits and _."
+        )
+    if path.stem in analyses() | shared():
+        raise CallError("attnbank already has an analysis with this name.", "Rename the file.")
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_USER_BYTES:
+            raise CallError(
+                "it is not a regular file of at most 1 MB.", "Remove it from the folder."
+            )
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise CallError(f"it cannot be read: {error}.", "Remove it from the folder.") from error
+    analysis = parse(path.stem, OWN, text)
+    if len(statements.statements(analysis.body)) != 1:
+        raise CallError("there must be exactly one SELECT below the header.", _EXAMPLE)
+    _ = analysis.statement  # raises HeaderError where its parameters are not those of the header
+    read = statements.sources(analysis.body)
+    if analysis.run is not None:
+        # Without rows would be the answer of a run without weights, which could be chosen.
+        if of_some := read & _OF_SOME_RUNS:
+            raise CallError(
+                f"it reads {min(of_some)}, which has rows of only some runs (ingest --keep).",
+                "Read the view distribution, which has all of them, laid out as in attention.",
+            )
+        if analysis.run.weights is None and read & _WEIGHTS:
+            raise CallError(
+                f"it reads {min(read & _WEIGHTS)}, which runs of --keep peaks do not have.",
+                "Add: -- weights: true, and chosen_run(..., reads_weights := true); or, if those of"
+                " --keep top:8 are enough, -- weights: largest, and reads_largest := true",
+            )
+    return analysis
 
 
 def all_analyses() -> dict[str, Analysis]:

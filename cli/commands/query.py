@@ -49,11 +49,17 @@ from attnbank.cli.output import (
 )
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.queries import parameters
-from attnbank.queries.user_queries import VARIABLE, join
 from attnbank.sql.bank.paths import bank_file
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 from attnbank.sql.header import OWN, Analysis, Parameter
-from attnbank.sql.registry import DIALECTS, all_analyses, faults, find_analysis
+from attnbank.sql.registry import (
+    DIALECTS,
+    QUERIES_VARIABLE,
+    all_analyses,
+    faults,
+    find_analysis,
+    load_user_analyses,
+)
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -87,15 +93,15 @@ def analyses_by_section() -> dict[str, list[Analysis]]:
 
 def _load_user_queries(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None and not ctx.resilient_parsing:
-        join(value)
+        load_user_analyses(value)
 
 
 queries_option = option(
     "--queries",
-    f"Folder with analyses of your own (.sql files with a header). Default: ${VARIABLE}.",
+    f"Folder with analyses of your own (.sql files with a header). Default: ${QUERIES_VARIABLE}.",
     metavar="DIR",
     type=click.Path(),
-    envvar=VARIABLE,
+    envvar=QUERIES_VARIABLE,
     is_eager=True,  # parsed before the name of the analysis, which may be the user's own
     expose_value=False,
     callback=_load_user_queries,

@@ -16,9 +16,9 @@ from command_line import Cli
 from attnbank.cli.commands.pictures import ENDINGS
 from attnbank.queries import open_bank, pictures
 from attnbank.queries.pictures.charts import MOST_PANELS
-from attnbank.queries.user_queries import VARIABLE
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError
+from attnbank.sql.registry import QUERIES_VARIABLE
 
 CASES = Path(__file__).parents[1] / "cases"
 OWN = """\
@@ -41,7 +41,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of queries of the user's own; what joins in a test leaves with it."""
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(QUERIES_VARIABLE, raising=False)
     folder = tmp_path / "own"
     folder.mkdir()
     yield folder

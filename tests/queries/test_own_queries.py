@@ -11,9 +11,14 @@ import sqlglot
 from command_line import Cli, run_attnbank
 
 from attnbank.queries import open_bank
-from attnbank.queries.user_queries import MOST_BYTES, MOST_FILES, VARIABLE, join
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.registry import (
+    MOST_USER_BYTES,
+    MOST_USER_FILES,
+    QUERIES_VARIABLE,
+    load_user_analyses,
+)
 
 LONG_WORDS = """-- title: Words of at least so many letters
 -- grain: one row per form
@@ -44,7 +49,7 @@ inner join chosen_run(requested := $run, unit := 'word', usual := 'sentence') as
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of queries; what joins in a test leaves with it."""
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(QUERIES_VARIABLE, raising=False)
     before = dict(registry.all_analyses()), registry.faults()
     (tmp_path / "long_words.sql").write_text(LONG_WORDS)
     yield tmp_path
@@ -128,7 +133,7 @@ def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
 
 @pytest.mark.slow
 def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
-    own = {VARIABLE: str(folder)}
+    own = {QUERIES_VARIABLE: str(folder)}
     done = run_attnbank("-b", sample_bank, "query", "long_words", env=own, check=True)
     assert done.stdout.splitlines()[0].split() == ["form", "n"]
 
@@ -166,7 +171,7 @@ def test_a_statement_from_outside_can_only_read_the_bank(
         ("words", LONG_WORDS.replace("$letters", "8"), "header and statement disagree"),
         ("words", f"{LONG_WORDS.rstrip()}; select 1", "must be exactly one SELECT"),
         ("words", LONG_WORDS.partition("select")[0], "must be exactly one SELECT"),
-        ("words", LONG_WORDS + " " * MOST_BYTES, "not a regular file of at most 1 MB"),
+        ("words", LONG_WORDS + " " * MOST_USER_BYTES, "not a regular file of at most 1 MB"),
         ("words", b"\xff\xfe", "it cannot be read"),
     ],
 )  # fmt: skip
@@ -185,10 +190,10 @@ def test_a_file_that_is_no_analysis_is_told(
 def test_a_folder_that_is_none_is_told(folder: Path, cli: Cli) -> None:
     err = cli("query", "--queries", folder / "none", "long_words", status=2).err
     assert "cannot be read" in err
-    for number in range(MOST_FILES):
+    for number in range(MOST_USER_FILES):
         (folder / f"q{number}.sql").touch()
-    with pytest.raises(CallError, match=f"1,001 .sql files; the maximum is {MOST_FILES:,}"):
-        join(folder)
+    with pytest.raises(CallError, match=f"1,001 .sql files; the maximum is {MOST_USER_FILES:,}"):
+        load_user_analyses(folder)
 
 
 def test_it_is_no_part_of_what_a_bank_carries(folder: Path, tmp_path: Path) -> None:
@@ -197,6 +202,6 @@ def test_it_is_no_part_of_what_a_bank_carries(folder: Path, tmp_path: Path) -> N
     before = fingerprint(), install()
     fingerprint.cache_clear()
     install.cache_clear()
-    join(folder)
+    load_user_analyses(folder)
     assert "long_words" in registry.all_analyses()
     assert (fingerprint(), install()) == before
