@@ -15,8 +15,7 @@ import polars as pl
 
 from attnbank.cli.output import MOST_ROWS
 from attnbank.cli.viewer import records
-from attnbank.cli.viewer.bank_cache import collecting_warnings
-from attnbank.cli.viewer.request import RequestContext
+from attnbank.cli.viewer.request import RequestContext, collecting_warnings
 from attnbank.queries import parameters
 from attnbank.queries.patterns import (
     HitOptions,

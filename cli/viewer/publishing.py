@@ -21,7 +21,7 @@ from markupsafe import Markup
 from attnbank.cli.commands.compute import compute_and_cache_all
 from attnbank.cli.output import format_bytes
 from attnbank.cli.viewer import colours, records
-from attnbank.cli.viewer.bank_cache import BankCache, BankHandle, collecting_warnings
+from attnbank.cli.viewer.request import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.viewer.site import NAV
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress

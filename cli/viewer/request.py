@@ -1,18 +1,37 @@
-"""A request to the explorer: its parameters, and whether anybody still waits for the answer."""
+"""A request to the explorer, and the open bank and cached answers that all requests share.
+
+The file may be replaced while the explorer runs: a new request reads the new file, and a running
+one keeps the file that it started with.
+"""
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from attnbank.cli.viewer.bank_cache import BankCache, BankHandle, NotedFrame
+import polars as pl
+
 from attnbank.queries import Bank
-from attnbank.sql.errors import CallError
+from attnbank.queries.bank import open_for_requests
+from attnbank.sql.bank.paths import address_of
+from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 
+# The most characters of a parameter.
 _LONGEST_VALUE = 20_000
+
+_MOST_ANSWERS = 256
+# Limits of the cache: the number of answers, and the bytes of their rows.
+_MOST_BYTES = 64_000_000
+
+_FileIdentity = tuple[int, int, int, int]
+_Made = TypeVar("_Made")
+_thread = threading.local()
 
 
 class Visit:
@@ -106,3 +125,184 @@ class RequestContext:
     def flag(self, name: str) -> bool:
         """Whether a box is ticked."""
         return self.parameters.get(name, "") not in ("", "0", "no", "false")
+
+
+@dataclass(frozen=True)
+class NotedFrame:
+    """The rows of an analysis; `notes` are the warnings that came with them."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def run_name(self) -> str | None:
+        """The run that was read; None if the rows name none."""
+        if "run" not in self.frame.columns or not self.frame.height:
+            return None
+        name: str | None = self.frame["run"][0]
+        return name
+
+
+@dataclass
+class BankHandle:
+    """One open file; `users` is the number of requests that read it, `sizes` the bytes of
+    `answers`.
+    """
+
+    bank: Bank
+    identity: _FileIdentity
+    users: int = 0
+    is_replaced: bool = False
+    answers: dict[Any, Future[Any]] = field(default_factory=dict)
+    sizes: dict[Any, int] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def size(self) -> int:
+        """The total bytes of the cached answers."""
+        return sum(self.sizes.values())
+
+    def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> NotedFrame:
+        """Return the rows of `make`, cached by key; repeat its warnings every time."""
+
+        def compute() -> NotedFrame:
+            with collecting_warnings() as notes:
+                frame = make()
+            return NotedFrame(frame, tuple(notes))
+
+        answer = self.compute_once(key, compute, lambda answer: answer.frame.estimated_size())
+        for note in answer.notes:
+            notify(note)
+        return answer
+
+    def compute_once(
+        self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
+    ) -> _Made:
+        """Return the value of `make`, called once for a key, and cached unless it raises; `size` in
+        bytes.
+        """
+        with self._lock:
+            future = self.answers.pop(key, None)
+            is_new = future is None
+            future = self.answers[key] = future or Future()
+        if is_new:
+            try:
+                value = make()
+            except BaseException as error:
+                self.forget(key)
+                future.set_exception(error)
+            else:
+                future.set_result(value)
+                self._cache_answer(key, int(size(value)))
+        answer: _Made = future.result()
+        return answer
+
+    def forget(self, key: Any) -> None:
+        """Remove a key from the cache."""
+        with self._lock:
+            self.answers.pop(key, None)
+            self.sizes.pop(key, None)
+
+    def _cache_answer(self, key: Any, size: int) -> None:
+        with self._lock:
+            if size > _MOST_BYTES // 4:  # it would evict all others
+                self.forget(key)
+            elif key in self.answers:
+                self.sizes[key] = size
+            while len(self.sizes) > _MOST_ANSWERS or self.size > _MOST_BYTES:
+                self.forget(next(key for key in self.answers if key in self.sizes))
+
+
+class BankCache:
+    """The bank at a path, for concurrent requests; each is limited by `seconds` and `memory`
+    (bytes).
+
+    `model` reads the sentences that users type; None for the model of the run.
+    """
+
+    def __init__(self, path: Path, seconds: float, memory: int, model: str | None = None) -> None:
+        """Open the bank. Raises BankError, or CallError for invalid limits."""
+        self.path = path
+        self.seconds = seconds
+        self.memory = memory
+        self.model = model
+        self._lock = threading.Lock()
+        self._now = self._open()
+
+    @contextmanager
+    def open(self) -> Iterator[BankHandle]:
+        """Context manager that yields the bank at the path. Raises BankError if there is none."""
+        with self._lock:
+            if _file_identity(self.path) != self._now.identity:
+                replaced, self._now = self._now, self._open()
+                replaced.is_replaced = True
+                if not replaced.users:
+                    replaced.bank.close()
+            current = self._now
+            current.users += 1
+        try:
+            yield current
+        finally:
+            with self._lock:
+                current.users -= 1
+                if current.is_replaced and not current.users:
+                    current.bank.close()
+
+    def close(self) -> None:
+        """Close the bank, and stop the statements that still run."""
+        self._now.bank.close()
+
+    def _open(self) -> BankHandle:
+        mark = _file_identity(self.path)
+        return BankHandle(open_for_requests(self.path, self.seconds, self.memory), mark)
+
+
+def _file_identity(path: Path) -> _FileIdentity:
+    if address_of(path) is not None:
+        return 0, 0, 0, 0  # a remote file: reading it tells if it was replaced
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise BankError(
+            f"There is no bank {path}.",
+            "Restore it, or stop the explorer (Ctrl-C) and open another bank (-b FILE).",
+        ) from error
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+@contextmanager
+def collecting_warnings() -> Iterator[list[str]]:
+    """Context manager that collects the package's warnings of this thread, each once.
+
+    The hook for warnings is global: one function receives all, and sorts them by thread.
+    """
+    if warnings.showwarning is not _show_warning:
+        _other_handlers.append(warnings.showwarning)
+        warnings.showwarning = _show_warning
+    warnings.simplefilter("always", AttnbankWarning)
+    outer_notes = getattr(_thread, "notes", None)
+    notes: list[str] = []
+    _thread.notes = notes
+    try:
+        yield notes
+    finally:
+        _thread.notes = outer_notes
+
+
+def notify(text: str) -> None:
+    """Show a warning on the page that this thread renders, once."""
+    notes = getattr(_thread, "notes", None)
+    if notes is not None and text not in notes:
+        notes.append(text)
+
+
+_other_handlers: list[Callable[..., None]] = []
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], *arguments: Any, **keywords: Any
+) -> None:
+    if issubclass(category, AttnbankWarning) and getattr(_thread, "notes", None) is not None:
+        notify(str(message))
+    elif _other_handlers:
+        _other_handlers[-1](message, category, *arguments, **keywords)

@@ -29,8 +29,7 @@ from starlette.staticfiles import StaticFiles
 from attnbank.cli.exit_status import error_message
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.cli.viewer import colours, endpoints, records
-from attnbank.cli.viewer.bank_cache import BankCache
-from attnbank.cli.viewer.request import RequestContext, Visit
+from attnbank.cli.viewer.request import BankCache, RequestContext, Visit
 from attnbank.cli.viewer.security import HOST, Guard, launch_file
 from attnbank.queries.pictures import sentence
 from attnbank.sql.errors import BankError, CallError

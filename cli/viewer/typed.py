@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnbank.cli.viewer import records
-from attnbank.cli.viewer.bank_cache import notify
-from attnbank.cli.viewer.request import RequestContext
+from attnbank.cli.viewer.request import RequestContext, notify
 from attnbank.queries import open_bank
 from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.queries.sentences.showing import Shown

@@ -10,7 +10,7 @@ from explored_pages import Client, exploring
 from once import Once
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import BankCache
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>
 # sent_id = "><script>alert(3)</script>

@@ -12,7 +12,7 @@ from case_bank import make_bank
 from explored_pages import HOST, PORT, TOKEN, Client, story
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
 

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 import pytest
 from explored_pages import Client, anew, drawn, exploring, seen, story
 
-from attnbank.cli.viewer.bank_cache import BankCache
 from attnbank.cli.viewer.records import MEASURES
+from attnbank.cli.viewer.request import BankCache
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.registry import all_analyses

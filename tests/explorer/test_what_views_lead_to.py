@@ -17,7 +17,7 @@ from explored_pages import HOST, PORT, TOKEN, Client, Read, drawn, exploring, se
 from sentence_pictures import Drawn, panels
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.loading import load

@@ -10,7 +10,7 @@ from anyio.from_thread import start_blocking_portal
 from explored_pages import HOST, PORT, TOKEN
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 
 

@@ -13,7 +13,7 @@ from fixture_types import Models, Options
 from polars.testing import assert_frame_equal
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.ingest import estimate, ingest
 from attnbank.ingest import run as running

@@ -13,7 +13,7 @@ import browsers
 import httpx
 from counting_host import served
 
-from attnbank.cli.viewer.bank_cache import BankCache
+from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.sql.ids import row_id
 
