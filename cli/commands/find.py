@@ -75,7 +75,7 @@ def find(
     index of each node (0 is the node before the first word) and the label of each named edge.
     """
     from attnbank.queries.patterns import head_keys
-    from attnbank.queries.patterns.concordance import add_context
+    from attnbank.queries.requests import add_context
 
     options = FindOptions(request, **take_fields(FindOptions, values))
     source = open_source(ctx, options.timeout)

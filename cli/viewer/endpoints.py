@@ -24,10 +24,9 @@ from attnbank.queries.patterns import (
     reads_run,
     request_for_count_row,
 )
-from attnbank.queries.patterns.concordance import node_columns
 from attnbank.queries.pictures import SCREENS, Look
 from attnbank.queries.pictures.charts import why_not_drawn
-from attnbank.queries.requests import run_hits, run_of_request
+from attnbank.queries.requests import node_columns, run_hits, run_of_request
 from attnbank.queries.sentences.choosing import (
     SentenceNotReadError,
     choose_run_over_corpus,

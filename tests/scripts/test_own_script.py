@@ -14,8 +14,7 @@ from text_banks import make_text_bank
 from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
 from attnbank.queries.patterns import HitOptions, compile_request
-from attnbank.queries.patterns.concordance import add_context
-from attnbank.queries.requests import run_hits
+from attnbank.queries.requests import add_context, run_hits
 from attnbank.queries.table_formats import cut, cut_start, display_width, table_lines
 from attnbank.sql.messages import END_ISOLATE, ISOLATE, escape_control, is_right_to_left, isolated
 

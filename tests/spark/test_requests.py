@@ -14,8 +14,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank
 from attnbank.queries.patterns import HitOptions, compile_request
-from attnbank.queries.patterns.concordance import add_context
-from attnbank.queries.requests import run_hits
+from attnbank.queries.requests import add_context, run_hits
 from attnbank.queries.spark import Exported
 
 OBJECTS = "pattern { V -[obj]-> O }"
