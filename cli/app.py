@@ -22,7 +22,7 @@ SECTIONS = {
     "Fill a bank": {
         "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
     },
-    "Run the model again": {"ablate": ["surprisal", "ablate"]},
+    "Run the model again": {"ingest": ["surprisal", "ablate"]},
     "Query a bank": {"info": ["info"], "query": ["queries", "query", "sql", "shell", "schema"]},
     "Search with requests": {"find": ["find", "count", "score"]},
     "Save requests as relations": {"find": ["save", "saved"]},
