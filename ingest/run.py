@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -180,17 +180,18 @@ def ingest_series(
     options: IngestOptions,
     on_progress: OnProgress = ignore_progress,
     on_estimate: Callable[[int, int, int], None] = lambda count, size, peaks: None,
+    checkpoints: Sequence[Checkpoint] = (),
 ) -> Iterator[Report]:
     """Ingest each checkpoint of `options.model` that matches `options.series`, by step.
 
     Finished runs are skipped, an interrupted one resumes. Before the first run is written,
     `on_estimate` is called with the number of runs to make, their bytes, and the bytes of their
-    peaks and sums alone.
+    peaks and sums alone. `checkpoints` spares the search for them, after `find_checkpoints`.
 
     Raises the errors of `ingest`; CallError, before anything is written, for checkpoints that are
     not of one training.
     """
-    members = _find_members(options)
+    members = _find_members(options, checkpoints)
     shared = Series(
         str(Path(options.model)) if Path(options.model).is_dir() else options.model,
         len(members),
@@ -201,7 +202,9 @@ def ingest_series(
         yield ingest_run(of_run, on_progress, run_batches, shared)
 
 
-def _find_members(options: IngestOptions) -> list[tuple[Checkpoint, IngestOptions]]:
+def _find_members(
+    options: IngestOptions, checkpoints: Sequence[Checkpoint] = ()
+) -> list[tuple[Checkpoint, IngestOptions]]:
     """Return the checkpoints of a series, each with the options of its run.
 
     Raises CallError if they differ in more than their weights.
@@ -210,7 +213,7 @@ def _find_members(options: IngestOptions) -> list[tuple[Checkpoint, IngestOption
     assert options.series is not None
     members: list[tuple[Checkpoint, IngestOptions]] = []
     first = None
-    for checkpoint in find_checkpoints(options.model, options.series):
+    for checkpoint in checkpoints or find_checkpoints(options.model, options.series):
         of_run = replace(options, model=checkpoint.name, revision=checkpoint.revision, series=None)
         model = describe_model(of_run)
         own = model.layers, model.heads, model.max_positions, model.tokenizer_sha256

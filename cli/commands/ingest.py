@@ -231,7 +231,7 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
     check_run(options)
     assert options.series is not None
-    models = [checkpoint.name for checkpoint in find_checkpoints(options.model, options.series)]
+    checkpoints = find_checkpoints(options.model, options.series)
 
     def print_planned(count: int, total: int, peaks: int) -> None:
         less = (
@@ -243,11 +243,11 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
     report = None
     with resumable_progress() as display:
-        reports = ingest_series(options, display, print_planned)
-        for at, report in enumerate(reports, start=1):
-            notify(f"Run {report.run} {_STATES[report.state]} ({at} of {len(models)})")
+        reports = ingest_series(options, display, print_planned, checkpoints)
+        for at, (checkpoint, report) in enumerate(zip(checkpoints, reports, strict=True), start=1):
+            notify(f"Run {report.run} {_STATES[report.state]} ({at} of {len(checkpoints)})")
             if losses:
-                _measure_losses(dataclasses.replace(options, model=models[at - 1]), report)
+                _measure_losses(dataclasses.replace(options, model=checkpoint.name), report)
     assert report is not None
     if not is_quiet():
         notify(f"Next: {command_prefix(options.bank)} query head_history --run {quote(report.run)}")
