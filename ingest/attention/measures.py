@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from attnbank.ingest.models.values import Values
+from attnbank.ingest.models.families import Values
 from attnbank.ingest.options import Measure, Subword
 
 if TYPE_CHECKING:

@@ -35,10 +35,10 @@ from torch.utils.hooks import RemovableHandle
 
 from attnbank.ingest.losses.head_sets import HeadReplacement
 from attnbank.ingest.masked import inputs_on, logits_at, replay_layers
+from attnbank.ingest.models.families import LAYOUTS, Values
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.tokenizer import BYTES, InputTokenizer
-from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 
 # Disabled heads: 0-based heads by the 0-based index of their layer among those with attention.

@@ -29,7 +29,7 @@ from attnbank.ingest.models.attention_behaviour import (
     find_shape,
     sliding_window,
 )
-from attnbank.ingest.models.families import Family, family_of
+from attnbank.ingest.models.families import Family, Layout, Values, family_of, layout_of
 from attnbank.ingest.models.files import (
     check_config,
     check_special_tokens,
@@ -50,7 +50,6 @@ from attnbank.ingest.models.runtime import (
     quiet,
 )
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import Measure
 from attnbank.sql.errors import first_line
 
