@@ -25,14 +25,15 @@ from torch import Tensor, nn
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions
-from attnbank.ingest.derived.probes.scorers import (
+from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, read_task
+from attnbank.ingest.derived.probes.training import (
     AttentionScorer,
     AttentionWordsScorer,
     DistanceWordsScorer,
+    loss_of,
     make_scorer,
+    run_epoch,
 )
-from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, read_task
-from attnbank.ingest.derived.probes.training import loss_of, run_epoch
 from attnbank.sql.bank.opening import open_to_read
 
 Example = tuple[Tensor, Tensor, Tensor]

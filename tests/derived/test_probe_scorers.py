@@ -12,9 +12,13 @@ import torch
 from torch import nn
 
 from attnbank.ingest.derived.probes import tasks
-from attnbank.ingest.derived.probes.scorers import AttentionWordsScorer, HeadScorer
 from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, Task
-from attnbank.ingest.derived.probes.training import HeadWeights, loss_of
+from attnbank.ingest.derived.probes.training import (
+    AttentionWordsScorer,
+    HeadScorer,
+    HeadWeights,
+    loss_of,
+)
 
 WITHIN = 10 * bounds.sums(5000)
 """Scores in float64 on either side, of 24 maps by 66 entries of vectors at most, and sums of them

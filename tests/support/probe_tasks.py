@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions
-from attnbank.ingest.derived.probes.scorers import make_scorer
 from attnbank.ingest.derived.probes.tasks import ProbeBatch, Task, read_task
+from attnbank.ingest.derived.probes.training import make_scorer
 from attnbank.sql.bank.opening import open_to_read
 
 LEARNING = tuple(kind for kind in KINDS if kind != "right_branching")
