@@ -1,6 +1,6 @@
 """Write results: where, in which format, and with --provenance how they were made.
 
-And durations, sizes, counts and shares for people.
+And what is to be known of a run; durations, sizes and counts for people.
 """
 
 from __future__ import annotations
@@ -320,6 +320,82 @@ def run_title(run: Run) -> str:
     """The name of the run that was read, and how many it was chosen from if none was named."""
     choice = f" ({run.among} runs match; choose with --run or attnbank use)"
     return f"Run: {run.name}{choice if run.among > 1 else ''}"
+
+
+# From this share of words with an unknown piece on, the model hardly sees the language.
+_WARN_FROM = 0.05
+# What became of the first word of an input that has no token before it.
+_OF_FIRST_WORD = {
+    "special": "is excluded like a special token (--bos adds a token)",
+    "word": "is treated like any other (--first-word word)",
+}
+
+
+def without_surprisal_lines(first: int, sharing: int) -> list[str]:
+    """Lines that say how many words of a run have no surprisal, and why."""
+    return [
+        f"{count_noun(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
+        for count, why in (
+            (first, "no token precedes the first word of an input"),
+            (sharing, "only one of the words that share a position has it"),
+        )
+        if count
+    ]
+
+
+def unknown_lines(words: int, unknown: int | None) -> list[str]:
+    """Lines with the number of words that contain an unknown piece, and a warning if it is large.
+
+    `unknown` is None if the run did not count them.
+    """
+    if unknown is None:
+        return ["unknown words were not counted: the run was made by an older attnbank"]
+    share = unknown / words if words else 0.0
+    lines = [
+        f"{unknown:,} of {words:,} words ({100 * share:.1f} %) contain a piece that"
+        " the tokenizer does not know"
+    ]
+    if share >= _WARN_FROM:
+        lines.append(
+            "warning: the model reads the unknown token in their place; use a model of this"
+            " language and script"
+        )
+    return lines
+
+
+def name_of_measure(measure: str) -> str:
+    """The noun for the figures of a run by its measure: weights, norms, figures of rollout."""
+    return measure if measure in ("weights", "norms") else f"figures of {measure}"
+
+
+def reading_lines(run: Mapping[str, Any]) -> list[str]:
+    """Lines on how a run (its columns) tokenized its words, where users should know."""
+    lines = []
+    if run["joined_words"]:
+        share = 100 * run["joined_words"] / max(run["words"], 1)
+        how = (
+            "share a piece with a neighbour, as in the text (--edges share)"
+            if run["edges"] == "share"
+            else "are tokenized differently in the text (see --edges share)"
+        )
+        lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
+    if misspelled := run.get("misspelled_words"):
+        lines.append(
+            f"the given tokens of {misspelled:,} of {run['words']:,} words do not match their text"
+        )
+    if inner := run["inner_dependencies"]:
+        lines.append(
+            f"{inner:,} {'dependency is' if inner == 1 else 'dependencies are'} between words that"
+            " share a position; analyses of heads skip them (inside-token)"
+        )
+    if run["bos"] is not None:
+        lines.append(f"{run['bos']} was put before each input (--bos)")
+    elif run["first_word"] in _OF_FIRST_WORD:
+        lines.append(
+            "no token precedes the text, and heads of causal models rest on the first token: the"
+            f" first word of each input {_OF_FIRST_WORD[run['first_word']]}"
+        )
+    return lines
 
 
 _FACTS = "attnbank.facts"

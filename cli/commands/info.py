@@ -1,9 +1,9 @@
-"""`attnbank info`: what is in a bank; what is to be known of a run, `attnbank ingest` says too."""
+"""`attnbank info`: what is in a bank."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,11 @@ from attnbank.cli.output import (
     count_noun,
     destination,
     format_bytes,
+    name_of_measure,
     output_options,
+    reading_lines,
+    unknown_lines,
+    without_surprisal_lines,
     write_frame,
 )
 from attnbank.ingest.corpora.document import LEFT_OUT
@@ -47,13 +51,6 @@ _CHOICES = {
     "replacement": "replaced by {}",
     "mask_seed": "mask seed {}",
     "earlier_batch_tokens": "smaller batches after memory ran out (up to batch:tokens {})",
-}
-# From this share of words with an unknown piece on, the model hardly sees the language.
-_WARN_FROM = 0.05
-# What became of the first word of an input that has no token before it.
-_OF_FIRST_WORD = {
-    "special": "is excluded like a special token (--bos adds a token)",
-    "word": "is treated like any other (--first-word word)",
 }
 
 
@@ -231,70 +228,3 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
         *([f"licence {row['licence']}"] if row["licence"] else []),
         *([f"pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []),
     ]
-
-
-def without_surprisal_lines(first: int, sharing: int) -> list[str]:
-    """Lines that say how many words of a run have no surprisal, and why."""
-    return [
-        f"{count_noun(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
-        for count, why in (
-            (first, "no token precedes the first word of an input"),
-            (sharing, "only one of the words that share a position has it"),
-        )
-        if count
-    ]
-
-
-def unknown_lines(words: int, unknown: int | None) -> list[str]:
-    """Lines with the number of words that contain an unknown piece, and a warning if it is large.
-
-    `unknown` is None if the run did not count them.
-    """
-    if unknown is None:
-        return ["unknown words were not counted: the run was made by an older attnbank"]
-    share = unknown / words if words else 0.0
-    lines = [
-        f"{unknown:,} of {words:,} words ({100 * share:.1f} %) contain a piece that"
-        " the tokenizer does not know"
-    ]
-    if share >= _WARN_FROM:
-        lines.append(
-            "warning: the model reads the unknown token in their place; use a model of this"
-            " language and script"
-        )
-    return lines
-
-
-def name_of_measure(measure: str) -> str:
-    """The noun for the figures of a run by its measure: weights, norms, figures of rollout."""
-    return measure if measure in ("weights", "norms") else f"figures of {measure}"
-
-
-def reading_lines(run: Mapping[str, Any]) -> list[str]:
-    """Lines on how a run (its columns) tokenized its words, where users should know."""
-    lines = []
-    if run["joined_words"]:
-        share = 100 * run["joined_words"] / max(run["words"], 1)
-        how = (
-            "share a piece with a neighbour, as in the text (--edges share)"
-            if run["edges"] == "share"
-            else "are tokenized differently in the text (see --edges share)"
-        )
-        lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
-    if misspelled := run.get("misspelled_words"):
-        lines.append(
-            f"the given tokens of {misspelled:,} of {run['words']:,} words do not match their text"
-        )
-    if inner := run["inner_dependencies"]:
-        lines.append(
-            f"{inner:,} {'dependency is' if inner == 1 else 'dependencies are'} between words that"
-            " share a position; analyses of heads skip them (inside-token)"
-        )
-    if run["bos"] is not None:
-        lines.append(f"{run['bos']} was put before each input (--bos)")
-    elif run["first_word"] in _OF_FIRST_WORD:
-        lines.append(
-            "no token precedes the text, and heads of causal models rest on the first token: the"
-            f" first word of each input {_OF_FIRST_WORD[run['first_word']]}"
-        )
-    return lines

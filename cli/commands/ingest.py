@@ -19,12 +19,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from attnbank.cli.commands.info import (
-    name_of_measure,
-    reading_lines,
-    unknown_lines,
-    without_surprisal_lines,
-)
 from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
@@ -46,7 +40,11 @@ from attnbank.cli.output import (
     count_noun,
     duration,
     format_bytes,
+    name_of_measure,
     output_options,
+    reading_lines,
+    unknown_lines,
+    without_surprisal_lines,
     write_frame,
 )
 from attnbank.cli.progress import ProgressDisplay

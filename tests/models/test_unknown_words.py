@@ -19,7 +19,7 @@ from command_line import Cli
 from new_banks import ingest_into
 
 from attnbank.cli.commands import info
-from attnbank.cli.commands.info import unknown_lines
+from attnbank.cli.output import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.tokenizer import READING_VERSION, InputTokenizer, Unalignable
