@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Collection, Iterable
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,10 +99,14 @@ def html_table(frame: pl.DataFrame, title: str) -> str:
 
     Text in a bank may come from anyone, so all of it is escaped.
     """
+    from html import escape  # imported late: it takes long, and only notebooks need it
+
     right, left = ' style="text-align: right"', ' style="text-align: left" dir="auto"'
     aligned = [right if dtype.is_numeric() else left for dtype in frame.dtypes]
-    first_rows = frame.head(_MOST_ROWS).rows()
-    rows = "".join(f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in first_rows)
+    rows = ""
+    for row in frame.head(_MOST_ROWS).rows():
+        cells = zip(map(_cell_text, row), aligned, strict=True)
+        rows += f"<tr>{''.join(f'<td{how}>{escape(text)}</td>' for text, how in cells)}</tr>"
     further = frame.height - _MOST_ROWS
     more = f"<p>and {further:,} more</p>" if further > 0 else ""
     named = zip(frame.columns, aligned, strict=True)
@@ -114,13 +117,11 @@ def html_table(frame: pl.DataFrame, title: str) -> str:
     )
 
 
-def _cell(value: Any, how: str) -> str:
+def _cell_text(value: Any) -> str:
     if value is None:
-        text = ""
-    elif isinstance(value, float):
-        text = f"{value:.6g}"
-    elif isinstance(value, int) and not isinstance(value, bool):
-        text = f"{value:,}"
-    else:
-        text = str(value)
-    return f"<td{how}>{escape(text)}</td>"
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
