@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import polars as pl
 import pytest
 from oracle_statistics import difference_of_shares, interval, mean_difference
 
@@ -16,7 +17,7 @@ DOCUMENTS = 30
 
 
 @pytest.fixture(scope="module")
-def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank with made-up losses: words of many documents, one set of heads and its controls."""
     from case_bank import make_bank
 
@@ -74,8 +75,15 @@ def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def effects(bank: Path) -> pl.DataFrame:
+    """The effects on words of each relation."""
+    with open_bank(bank) as opened:
+        return opened.query("ablation_effect", classification="relation")
+
+
 @pytest.mark.parametrize("relation", ["all", "nsubj", "obj", "det"])
-def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
+def test_effects_are_those_of_numpy(bank: Path, effects: pl.DataFrame, relation: str) -> None:
     with duckdb.connect(str(bank), read_only=True) as connection:
         own = "" if relation == "all" else f" where split_part(word.deprel, ':', 1) = '{relation}'"
         rows = connection.execute(
@@ -83,10 +91,8 @@ def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
             " from ablated_surprisal as ablated inner join surprisal using (run, word)"
             f" inner join word on word.id = ablated.word{own}"
         ).fetchall()
-    with open_bank(bank) as opened:
-        found = opened.query("ablation_effect", classification="relation")
-    own_class = (found["class"] == relation) & (found["outcome"] == "surprisal")
-    (row,) = found.filter(own_class).to_dicts()
+    own_class = (effects["class"] == relation) & (effects["outcome"] == "surprisal")
+    (row,) = effects.filter(own_class).to_dicts()
     document = np.array([each[0] for each in rows])
     number = np.array([each[1] for each in rows])
     difference = np.array([each[2] for each in rows])

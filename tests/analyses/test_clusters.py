@@ -10,9 +10,9 @@ import new_banks
 import pytest
 from oracle_statistics import sign_flips
 from polars.testing import assert_frame_equal
+from text_banks import make_text_bank
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.options import Unit
 from attnbank.queries import Bank, open_bank
 
 BY_CLUSTERS = (
@@ -137,13 +137,7 @@ def test_three_documents_have_no_p_value_and_their_sentences_have(banks: dict[st
         ("a.conll", "#begin document (d); part 000\nd 0 0 Rain NN (7)\n\n#end document\n", [True]),
     ],
 )
-def test_what_other_formats_mark(
-    name: str, text: str, marked: list[bool], tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_what_other_formats_mark(name: str, text: str, marked: list[bool], tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    model = str(tiny_model("bert"))
-    unit: Unit = "token" if name.endswith("lines") else "word"
-    ingest(IngestOptions((str(tmp_path / name),), bank, model, unit=unit))
-    with open_bank(bank) as opened:
+    with open_bank(make_text_bank(tmp_path / "bank.duckdb", tmp_path / name)) as opened:
         assert opened.sql("select marked from document order by id")["marked"].to_list() == marked
