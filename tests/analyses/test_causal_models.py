@@ -243,6 +243,7 @@ def test_encoders_are_judged_in_both_directions(full_bank: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* cannot attend to it")
+@pytest.mark.usual("gpt2-*")
 @pytest.mark.parametrize("each", [False, True])
 def test_a_document_counts_once_in_the_interval_of_a_group(runs: Runs, each: bool) -> None:
     """Heads may stand on either side, and what is left and right of a document is one."""

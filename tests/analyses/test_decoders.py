@@ -90,7 +90,7 @@ def _check(found: Mapping[Any, dict[str, Any]], expected: Mapping[Any, dict[str,
             ), (key, column)
 
 
-@pytest.mark.usual("gpt2-made-*", "bert-one document-bos")
+@pytest.mark.usual("gpt2-made-all", "gpt2-made-both", "bert-one document-bos")
 @pytest.mark.parametrize("excluded", EXCLUDED, ids=["all", "current", "bos", "both"])
 @pytest.mark.parametrize("what", RUNS)
 def test_heads_of_repetition(
@@ -160,6 +160,7 @@ def test_the_control_is_the_same_head_of_another_run(
         assert {row["control_seeds"] for row in _rows(connection, of_trained, 2).values()} == {1}
 
 
+@pytest.mark.usual("gpt2")
 def test_a_control_that_is_not_there(
     bank: tuple[Path, bool, dict[str, str]], connection: duckdb.DuckDBPyConnection
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_control_that_is_not_there(
         opened.query("induction_head", control_run="nowhere")
 
 
+@pytest.mark.usual("gpt2")
 def test_on_the_made_corpus_every_second_token_has_exactly_one_place(
     bank: tuple[Path, bool, dict[str, str]], connection: duckdb.DuckDBPyConnection
 ) -> None:

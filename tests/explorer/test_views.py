@@ -109,7 +109,7 @@ def test_the_command_of_a_view_gives_its_rows(
     assert rows.equals(printed)
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual(5)
 @pytest.mark.parametrize(
     ("path", "given"),
     [

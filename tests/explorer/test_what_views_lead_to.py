@@ -28,7 +28,7 @@ from attnbank.sql import registry
 REQUEST = "pattern { V -[obj]-> O }"
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual(6)
 @pytest.mark.parametrize(
     ("path", "given"),
     [
