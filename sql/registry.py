@@ -52,13 +52,14 @@ def _scripts(*names: str) -> dict[str, str]:
 def schema_scripts() -> tuple[str, ...]:
     """The scripts that make the tables, functions and views of an empty bank, in order.
 
-    What stands behind the name of a table, or a column of it, is its comment in the bank, too.
+    What stands behind the name of a table, or a column of a table or view, is its comment in the
+    bank, too.
     """
     return tuple("\n".join([text, *_comments(text)]) for text in _scripts("schema").values())
 
 
 def _comments(script: str) -> Iterator[str]:
-    for table, column, text in statements.table_comments(script):
+    for table, column, text in statements.relation_comments(script):
         what = f"table {table}" if column is None else f"column {table}.{column}"
         yield f"comment on {what} is {literal(text)};"
 

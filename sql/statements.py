@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -123,20 +123,30 @@ def statements(script: str) -> list[Statement]:
     return statements
 
 
-def table_comments(script: str) -> Iterator[tuple[str, str | None, str]]:
-    """The comments behind tables and columns of a script as (table, column, text).
+def relation_comments(script: str) -> Iterator[tuple[str, str | None, str]]:
+    """The comments behind tables, and behind columns of tables and views, as (name, column, text).
 
     The column is None for the comment of the table: create table word (  -- A word.
     """
     for statement in statements(script):
-        if statement.words[:2] != ("create", "table"):
+        tokens = _tokens(statement.text)
+        is_table = statement.words[:2] == ("create", "table")
+        if not is_table and [token.text for token in tokens[3:4]] != ["view"]:
             continue
-        _, _, name, bracket, *tokens = _tokens(statement.text)
-        yield from ((name.text, None, text.strip()) for text in bracket.comments)
-        depth, column = 0, tokens[0].text
-        for token, following in pairwise(tokens):
-            depth += {"(": 1, ")": -1}.get(token.text, 0)
-            # A comment is behind the comma that ends its column; the last column has none.
-            if depth == 0 and (token.text == "," or following is tokens[-1]):
-                yield from ((name.text, column, text.strip()) for text in token.comments)
-                column = following.text
+        depths = accumulate({"(": 1, ")": -1}.get(token.text, 0) for token in tokens)
+        own = [token for token, depth in zip(tokens, depths, strict=True) if depth == is_table]
+        if is_table:
+            name, bracket, listed = tokens[2].text, tokens[3], own[1:]
+            yield from ((name, None, text.strip()) for text in bracket.comments)
+        else:
+            words = [token.text for token in own]
+            name, listed = tokens[4].text, own[words.index("select") + 1 : words.index("from")]
+        # A comment is behind the comma that ends its column; the last column has none.
+        columns: list[list[Token]] = [[]]
+        for token in listed:
+            columns[-1].append(token)
+            if token.text == ",":
+                columns.append([])
+        for column in columns:
+            named = column[0] if is_table else [token for token in column if token.text != ","][-1]
+            yield from ((name, named.text, text.strip()) for text in column[-1].comments)

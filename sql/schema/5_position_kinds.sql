@@ -28,16 +28,17 @@ sequence_places as materialized (
     group by all
 )
 
-select sequence_places.*
+select
+    sequence,  -- sequence.id of the sequence.
+    run,  -- run.id of its run.
+    positions,  -- Positions of the sequence.
+    cls,  -- Places of [CLS]: the kind cls, however the tokenizer writes it; null for none.
+    sep,  -- Places of [SEP]: the kind sep; null for none.
+    punctuation,
+    words,  -- Places of words or tokens: everything but special tokens and first_word; null for none.
+    first_segment,  -- Places of the words or tokens of the first segment; null for none.
+    second_segment,  -- Places of the words or tokens of the second segment of a pair; null for none.
+    first_word  -- Place of a first word (token) that is set apart as special tokens are (kind first); null for none.
 from sequence_places;
 comment on view placement is 'The places of special tokens, punctuation and words in each sequence. Places count from 1, as lists do: place 1 is position 0.';
-comment on column placement.sequence is 'sequence.id of the sequence.';
-comment on column placement.run is 'run.id of its run.';
-comment on column placement.positions is 'Positions of the sequence.';
-comment on column placement.cls is 'Places of [CLS]: the kind cls, however the tokenizer writes it; null for none.';
-comment on column placement.sep is 'Places of [SEP]: the kind sep; null for none.';
 comment on column placement.punctuation is 'Places of . and , only, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
-comment on column placement.words is 'Places of words or tokens: everything but special tokens and first_word; null for none.';
-comment on column placement.first_segment is 'Places of the words or tokens of the first segment; null for none.';
-comment on column placement.second_segment is 'Places of the words or tokens of the second segment of a pair; null for none.';
-comment on column placement.first_word is 'Place of a first word (token) that is set apart as special tokens are (kind first); null for none.';

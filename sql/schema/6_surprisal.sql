@@ -78,21 +78,16 @@ comment on table ablated_pair is 'Minimal pairs without the heads of a set: one 
 
 create or replace view word_surprisal as
 select
-    surprisal.run,
-    sentence.name as sent_id,
-    word.index,
-    word.id as word,
-    word.form, word.lemma, word.upos, word.deprel, surprisal.nats
+    surprisal.run,  -- run.id of the run.
+    sentence.name as sent_id,  -- Name of the sentence in its source.
+    word.index,  -- 1-based place of the word in its sentence.
+    word.id as word,  -- word.id of the word.
+    word.form,  -- The word.
+    word.lemma,  -- Its lemma.
+    word.upos,  -- Its universal part of speech.
+    word.deprel,  -- Its relation to its head.
+    surprisal.nats  -- Surprisal in nats, as surprisal.nats.
 from surprisal
 inner join word on word.id = surprisal.word
 inner join sentence on sentence.id = word.sentence;
 comment on view word_surprisal is 'The words of each run that has surprisals, with their sentence, and how improbable its model finds them.';
-comment on column word_surprisal.run is 'run.id of the run.';
-comment on column word_surprisal.sent_id is 'Name of the sentence in its source.';
-comment on column word_surprisal.index is '1-based place of the word in its sentence.';
-comment on column word_surprisal.word is 'word.id of the word.';
-comment on column word_surprisal.form is 'The word.';
-comment on column word_surprisal.lemma is 'Its lemma.';
-comment on column word_surprisal.upos is 'Its universal part of speech.';
-comment on column word_surprisal.deprel is 'Its relation to its head.';
-comment on column word_surprisal.nats is 'Surprisal in nats, as surprisal.nats.';

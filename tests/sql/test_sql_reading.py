@@ -180,3 +180,27 @@ def test_nothing_is_read_to_open_a_bank(tmp_path: Path) -> None:
         assert bank.connection.execute("select analyses from bank").fetchall() == [
             (registry.fingerprint(),)
         ]
+
+
+def test_comments_behind_columns_are_read() -> None:
+    script = """\
+create table word (  -- A word.
+    id bigint,  -- Its number.
+    form varchar check (form in ('a', 'b')),
+    lemma varchar  -- Its lemma.
+);
+create or replace view first_word as
+with word_of_sentence as (
+    select form, id  -- Not a column of the view.
+    from word
+)
+
+select
+    form,  -- The word.
+    least(id, 1) as number,
+    cast(id as integer) as place  -- Its place.
+from word_of_sentence;"""
+    assert [*statements.relation_comments(script)] == [
+        ("word", None, "A word."), ("word", "id", "Its number."), ("word", "lemma", "Its lemma."),
+        ("first_word", "form", "The word."), ("first_word", "place", "Its place."),
+    ]  # fmt: skip
