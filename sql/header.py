@@ -49,7 +49,7 @@ _ALONG = ("values", "log")
 _SEVERAL = ("x", "y", "color", "panel", "beside", "label", "aside")
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
-_NAMES = re.compile(r"\w+(?:, *\w+)*")
+_NAMES = re.compile(r"(\w+(?:, *\w+)*)(?: of (\w+))?")
 _WRAPPER = textwrap.TextWrapper(
     116,
     initial_indent="-- ",
@@ -357,14 +357,29 @@ def _common() -> dict[tuple[str, str], Parameter | ResultColumn]:
     }
 
 
+@cache
+def _of_macro(name: str) -> dict[tuple[str, str], Parameter | ResultColumn]:
+    """The parameters and columns of a shared macro, by key and name; empty for an unknown one."""
+    file = files("attnbank.sql") / "shared" / f"{name}.sql"
+    if not file.is_file():
+        return {}
+    macro = parse(name, "shared", file.read_text(encoding="utf-8"))
+    columns = {("column", column.name): column for column in macro.columns}
+    return columns | {("param", parameter.name): parameter for parameter in macro.parameters}
+
+
 def _declared(
     name: str, key: str, value: str, known: Mapping[tuple[str, str], Parameter | ResultColumn]
 ) -> list[Parameter | ResultColumn]:
-    """Read a header line `param` or `column`: one of them in full, or names that are `known`."""
+    """Read a header line `param` or `column`: one in full, or names that are described elsewhere.
+
+    Such names are `known`, or those of a shared macro: `column low, high of head_measure`.
+    """
     if key not in ("param", "column"):
         return []
-    if _NAMES.fullmatch(value):
-        names = [name.strip() for name in value.split(",")]
+    if listed := _NAMES.fullmatch(value):
+        names = [name.strip() for name in listed[1].split(",")]
+        known = known if listed[2] is None else _of_macro(listed[2])
         unknown = [name for name in names if (key, name) not in known]
         if unknown:
             raise HeaderError(

@@ -13,14 +13,16 @@ create or replace macro wilson_end(correct, n, z) as (
 comment on macro wilson_end is 'An end of the 95 % Wilson interval of the share correct / n, which may lie outside of [0, 1]: the lower for z = -1.96, the upper for 1.96.';
 
 create or replace macro wilson_low(correct, n) as case
-    when n > 0 then greatest(cast(0 as double), wilson_end(correct, n, cast(-1.9599639845401 as double)))
+    when n > 0 and correct is not null
+        then greatest(cast(0 as double), wilson_end(correct, n, cast(-1.9599639845401 as double)))
 end;
-comment on macro wilson_low is 'Lower end of the 95 % Wilson interval of the share correct / n.';
+comment on macro wilson_low is 'Lower end of the 95 % Wilson interval of the share correct / n; null for null.';
 
 create or replace macro wilson_high(correct, n) as case
-    when n > 0 then least(cast(1 as double), wilson_end(correct, n, cast(1.9599639845401 as double)))
+    when n > 0 and correct is not null
+        then least(cast(1 as double), wilson_end(correct, n, cast(1.9599639845401 as double)))
 end;
-comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the share correct / n.';
+comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the share correct / n; null for null.';
 
 -- split_part is not used here, because with it DuckDB 2.0 fails on a filter of a column that is null in every row, as
 -- in text without trees.

@@ -46,22 +46,19 @@ where list_contains($runs, ablated.run)
     and ablated.nats is not null
 union all
 select
-    pair.source, pair.cluster,
-    case when $classification = 'relation' then pair.paradigm else 'all' end,
+    scored_pair.source, scored_pair.cluster,
+    case when $classification = 'relation' then scored_pair.paradigm else 'all' end,
     ablated.ablation, ablated.number,
-    case when pair.margin > 0 then cast(1 as double) else cast(0 as double) end,
+    case when scored_pair.margin > 0 then cast(1 as double) else cast(0 as double) end,
     case when ablated.good_nats < ablated.bad_nats then cast(1 as double) else cast(0 as double) end
 from ablated_pair as ablated
-inner join pair_margin(runs := $runs) as pair
-    on pair.run = ablated.run
-    and pair.source = ablated.source
-    and pair.pair = ablated.pair
+inner join pair_margin(runs := $runs) as scored_pair using (run, source, pair)
 where ablated.good_nats is not null
     and ablated.bad_nats is not null
     and (
         $relation is null
         or $relation = 'all'
-        or pair.paradigm = $relation
-        or without_subtype(pair.paradigm) = $relation
-        or pair.word in (select word from saved_pair where relation = $saved)
+        or scored_pair.paradigm = $relation
+        or without_subtype(scored_pair.paradigm) = $relation
+        or scored_pair.word in (select word from saved_pair where relation = $saved)
     )

@@ -7,16 +7,11 @@
 -- param requested varchar = null: name or id of the run
 -- param unit, contexts, needs, usual, reads_weights, reads_largest
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others
--- column id integer: run.id
--- column name
--- column corpus integer: corpus.id of its corpus
--- column model integer: model.id of its model
--- column is_causal boolean: whether its tokens see only those before them (model.causal)
+-- column id, name, corpus, model, is_causal of run_candidate
 with candidate as (
     select
-        id, name, corpus, model, is_causal, is_preferred, is_whole, is_usual, lacks_weights,
+        candidate.*,
         unusable_because is null as is_usable,
-        not_default_because is null as is_default,
         concat(context, '/', unit) = $favours as is_favoured,
         coalesce(is_run_named(id, name, $requested), false) as is_requested,
         case
@@ -41,7 +36,7 @@ choice as (
             )
         ) filter (
             where is_usable
-                and case when $requested is null then is_default else is_requested end
+                and case when $requested is null then not_default_because is null else is_requested end
         ) as id,
         count(*) > 0 as has_runs,
         coalesce(max(case when is_usable then 1 end), 0) as usable,

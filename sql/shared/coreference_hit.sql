@@ -14,12 +14,12 @@
 -- column rule varchar: the most accurate of the rules on all mentions of the kind: nearest, head_match or rule_based
 -- column rule_correct bigint: mentions of which the rule finds an antecedent
 with rule_prediction as (
-    select sequence, mention, kind, baseline, case when is_right then 1 else 0 end as by_rule
+    select sequence, mention, kind, baseline, is_right
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
 ),
 
 rule_count as (
-    select coalesce(kind, 'all') as kind, baseline, sum(by_rule) as correct
+    select coalesce(kind, 'all') as kind, baseline, count(*) filter (where is_right) as correct
     from rule_prediction
     group by grouping sets ((kind, baseline), (baseline))
 ),
@@ -46,33 +46,21 @@ clustered_input as (
     ) as mention_input
     inner join document on document.id = mention_input.document
     inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document using (document)
-),
-
--- A mention counts in its kind and in all, compared with the best rule of each.
-comparison as (
-    select
-        best_rule.kind, best_rule.baseline, clustered_input.cluster, clustered_input.is_chosen_on, prediction.layer,
-        prediction.head,
-        case when prediction.is_right then 1 else 0 end as by_head,
-        rule_prediction.by_rule
-    from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
-    inner join clustered_input using (sequence)
-    inner join best_rule
-        on best_rule.kind = prediction.kind
-        or best_rule.kind = 'all'
-    inner join rule_prediction
-        on rule_prediction.sequence = prediction.sequence
-        and rule_prediction.mention = prediction.mention
-        and rule_prediction.baseline = best_rule.baseline
 )
 
+-- A mention counts in its kind and in all, compared with the best rule of each.
 select
-    kind, cluster, is_chosen_on, layer, head,
-    cast(sum(by_head) as bigint) as correct,
+    best_rule.kind, clustered_input.cluster, clustered_input.is_chosen_on, prediction.layer, prediction.head,
+    count(*) filter (where prediction.is_right) as correct,
     count(*) as n,
-    cast(sum(by_head * (1 - by_rule)) as bigint) as only_head,
-    cast(sum(by_rule * (1 - by_head)) as bigint) as only_rule,
-    baseline as rule,
-    cast(sum(by_rule) as bigint) as rule_correct
-from comparison
+    count(*) filter (where prediction.is_right and not by_rule.is_right) as only_head,
+    count(*) filter (where by_rule.is_right and not prediction.is_right) as only_rule,
+    best_rule.baseline as rule,
+    count(*) filter (where by_rule.is_right) as rule_correct
+from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
+inner join clustered_input using (sequence)
+inner join best_rule
+    on best_rule.kind = prediction.kind
+    or best_rule.kind = 'all'
+inner join rule_prediction as by_rule using (sequence, mention, baseline)
 group by all

@@ -39,9 +39,7 @@ scaled_differences as (
         )) as differences
     from difference_scale
     cross join cluster_place
-    left join cluster_difference
-        on cluster_difference.number = difference_scale.number
-        and cluster_difference.cluster = cluster_place.cluster
+    left join cluster_difference using (number, cluster)
     group by all
 ),
 

@@ -9,7 +9,7 @@
 -- column is_root
 -- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's
 -- column head_position, split
--- column side varchar: both, left or right: which direction is scored on it (see gold_dependency); null for none
+-- column side varchar: both, or the side of the head, left or right, whose direction is scored on it; null for none
 -- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
 --   if the source marks no documents or the run has only one, modulo 100. Heads are chosen on the odd ones
 

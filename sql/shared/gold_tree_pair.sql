@@ -12,8 +12,7 @@
 -- column position smallint: position of the dependent
 -- column head_position, relation
 -- column is_findable boolean: whether a tree can have it; true unless is_whole
--- column cluster bigint: its document, or sentence if the source marks no documents or the run has only one, modulo
---   100; the odd ones are the half that is chosen on
+-- column cluster of gold_pair
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 with tree_pair as (
     select
@@ -24,12 +23,12 @@ with tree_pair as (
             len($within) = 0
             or dependent in (
                 select dependent
-                from gold_pair(runs := $within, subtypes := false, possessive := false) as other
+                from gold_pair(runs := $within) as other
                 where side is not null
                     and head_position is not null
             )
         ) as is_findable
-    from gold_pair(runs := $runs, subtypes := false, possessive := false) as gold_pair
+    from gold_pair(runs := $runs) as gold_pair
     where not is_root
 )
 

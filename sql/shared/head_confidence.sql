@@ -5,7 +5,7 @@
 -- column layer, head
 -- column confidence double: mean of the largest weight of a position
 -- column positional double: share of maxima at the commonest offset
--- column offset integer: that offset; of equals the nearest, then the left one
+-- column offset integer: that offset: 1 is the next position; of equals the nearest, then the left one
 -- column positions bigint: positions whose maxima are counted
 with offset_count as (
     select

@@ -2,7 +2,7 @@
 -- grain: one row per (run, layer, head, direction)
 -- param runs
 -- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: the measure
--- param relation varchar = null: of accuracy the relation; null for all dependents
+-- param relation varchar = null: of accuracy the relation; by default all dependents
 -- column run integer: run.id of the run
 -- column layer, head
 -- column direction varchar: of accuracy and uuas the direction that is scored; else null
@@ -21,29 +21,23 @@ select
     best.accuracy as baseline,
     hit.n
 from pair_hit(
-    runs := case when $measure = 'accuracy' then $runs else [] end, subtypes := false, possessive := false,
-    saved := saved_relation_name($relation), by_documents := true
+    runs := case when $measure = 'accuracy' then $runs else [] end, saved := saved_relation_name($relation),
+    by_documents := true
 ) as hit
 inner join run on run.id = hit.run and run.unit = 'word'
 left join best_offset(
-    runs := case when $measure = 'accuracy' then $runs else [] end, subtypes := false, possessive := false,
-    saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
+    runs := case when $measure = 'accuracy' then $runs else [] end, saved := saved_relation_name($relation)
 ) as best using (run, relation, side)
 where hit.relation = coalesce($relation, 'all')
 union all
 select
     run, layer, head, direction,
-    ratio(sum(found), sum(n)) as value,
-    wilson_low(ratio(sum(found), sum(n)) * clustered_n(found, n), clustered_n(found, n)) as low,
-    wilson_high(ratio(sum(found), sum(n)) * clustered_n(found, n), clustered_n(found, n)) as high,
-    ratio(sum(found - only_tree + only_chain), sum(n)) as baseline,
-    cast(sum(n) as bigint) as n
-from tree_hit(
-    runs := case when $measure = 'uuas' then $runs else [] end, root := 'none', decoder := 'spanning',
-    punctuation := false
-) as tree
+    uuas as value,
+    low, high,
+    adjacent as baseline,
+    n
+from tree_score(runs := case when $measure = 'uuas' then $runs else [] end) as tree
 where source = 'head'
-group by all
 union all
 select
     run, layer, head, null as direction,
@@ -54,7 +48,7 @@ select
     n
 from pattern_score(
     runs := case when $measure in ('previous_token', 'duplicate_token', 'induction') then $runs else [] end,
-    pattern := $measure, exclude_bos := false, exclude_current_token := false
+    pattern := $measure
 ) as pattern
 union all
 select

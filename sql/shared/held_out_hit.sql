@@ -5,10 +5,8 @@
 -- param runs, subtypes, possessive, saved
 -- param choose varchar = 'half' {half, train}: as in pair_hit
 -- param min_count integer = 10: leave out relations with fewer dependents in either part
--- column run integer: run.id of the run
--- column relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall
--- column effective double: as in pair_hit
--- column findable
+-- column run, relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall, effective, findable
+--   of pair_hit
 select run, relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall, effective, findable
 from pair_hit(
     runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, choose := $choose,

@@ -2,6 +2,7 @@
 -- grain: one row per (run, relation, offset, side)
 -- note: offset_baseline says what is scored, and why; it is this over one run.
 -- param runs, subtypes, possessive, saved, offsets, clamped
+-- param choose varchar = null {half, train}: only dependents that heads are chosen on (see pair_hit); null for all
 -- column run integer: run.id of the run
 -- column relation
 -- column offset integer: predicted head minus dependent, in positions
@@ -9,6 +10,8 @@
 with gold as (
     select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
     from gold_pair(runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved) as dependency
+    where $choose is null
+        or is_selection_part($choose, split, cluster)
 ),
 
 -- Each offset on the side of a dependent, and from the later of two words to the earlier.

@@ -41,8 +41,8 @@ hit as (
 
 per_direction as (
     select
-        relation_hit.run, relation_hit.counted_relation, relation_hit.is_chosen_on, relation_hit.layer,
-        relation_hit.head, scored_direction.direction,
+        relation_hit.run, relation_hit.counted_relation, relation_hit.is_chosen_on, relation_hit.document_group,
+        relation_hit.layer, relation_hit.head, scored_direction.direction,
         judged_side(scored_direction.direction, relation_hit.side) as side,
         sum(
             in_direction(scored_direction.direction, relation_hit.side, relation_hit.to_head, relation_hit.to_dependent)
@@ -51,10 +51,7 @@ per_direction as (
     from (select hit.*, unnest(relations_of(relation, is_root)) as counted_relation from hit) as relation_hit
     inner join (select unnest(directions()) as direction) as scored_direction
         on applies_to_side(scored_direction.direction, relation_hit.side)
-    group by
-        relation_hit.run, relation_hit.counted_relation, relation_hit.is_chosen_on, relation_hit.document_group,
-        relation_hit.layer, relation_hit.head,
-        scored_direction.direction, judged_side(scored_direction.direction, relation_hit.side)
+    group by all
 )
 
 select
@@ -64,12 +61,9 @@ select
     cast(sum(per_direction.correct) as bigint) as correct,
     cast(sum(per_direction.n) as bigint) as n,
     ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy,
-    ratio(sum(per_direction.correct), relation_size.n) as overall,
+    ratio(sum(per_direction.correct), min(relation_size.n)) as overall,
     clustered_n(per_direction.correct, per_direction.n) as effective,
-    ratio(sum(per_direction.n), relation_size.n) as findable
+    ratio(sum(per_direction.n), min(relation_size.n)) as findable
 from per_direction
 inner join relation_size using (run, counted_relation, is_chosen_on)
-group by
-    per_direction.run, per_direction.counted_relation, per_direction.is_chosen_on, per_direction.layer,
-    per_direction.head,
-    per_direction.direction, per_direction.side, relation_size.n
+group by all

@@ -1,9 +1,8 @@
 -- title: The margins of the minimal pairs of some runs, with all heads and with each selected set ablated
 -- grain: one row per (source, pair, ablation, number)
 -- param runs, ablation
--- column source, paradigm, attractors, distance, ablation, number, margin
--- column pair integer: minimal_pair.number
--- column cluster bigint: as in pair_margin
+-- column source, pair, paradigm, cluster, attractors, distance of pair_margin
+-- column ablation, number, margin
 -- column name varchar: name of the set of heads that is disabled, or whole model
 -- column whole_margin double: the margin of the whole model; null for itself
 -- column better integer: 1 if it is right with the heads ablated and wrong with all, else 0; null for the whole model
@@ -19,18 +18,13 @@ with outcome as (
     from pair_margin(runs := $runs) as pair
     union all
     select
-        pair.source, pair.pair, pair.paradigm, pair.cluster, pair.attractors, pair.distance, selected_set.ablation,
-        selected_set.number, selected_set.name,
+        whole.source, whole.pair, whole.paradigm, whole.cluster, whole.attractors, whole.distance,
+        selected_set.ablation, selected_set.number, selected_set.name,
         ablated_pair.bad_nats - ablated_pair.good_nats,
-        pair.margin
-    from pair_margin(runs := $runs) as pair
+        whole.margin
+    from pair_margin(runs := $runs) as whole
     inner join selected_ablation_set(runs := $runs, ablation := $ablation) as selected_set using (run)
-    inner join ablated_pair
-        on ablated_pair.run = selected_set.run
-        and ablated_pair.ablation = selected_set.ablation
-        and ablated_pair.number = selected_set.number
-        and ablated_pair.source = pair.source
-        and ablated_pair.pair = pair.pair
+    inner join ablated_pair using (run, source, pair, ablation, number)
     where ablated_pair.good_nats is not null
         and ablated_pair.bad_nats is not null
 )

@@ -2,14 +2,10 @@
 -- grain: one row per (layer, head)
 -- param run integer = null: run.id of the run
 -- param control_run, pattern, reads_weights, exclude_bos, exclude_current_token
--- column layer, head, score
--- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
--- column high double: upper end of the 95 % interval of score
--- column chance double: score of uniform attention over the positions that each can see
--- column weight double: mean attention to the targets of the positions that have any
--- column weight_low, weight_high, weight_chance, control, control_low, control_high, control_seeds, control_run
--- column n bigint: positions that have a target
--- column sequences, run
+-- column layer, head, score, low, high, chance, weight, weight_low, weight_high, weight_chance of pattern_score
+-- column control, control_low, control_high, control_seeds, control_run
+-- column n, sequences of pattern_score
+-- column run
 with usable_run as (
     select id, name
     from run_candidate(needs := 'shares', reads_weights := $reads_weights) as candidate

@@ -5,10 +5,10 @@
 -- param runs, pattern, exclude_bos, exclude_current_token
 -- column run integer: run.id of the run
 -- column layer, head, score
--- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
+-- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
 -- column chance double: score of uniform attention over the positions that each can see
--- column weight double: mean attention to the targets of the positions that have any
+-- column weight double: mean attention to the targets of the positions that have any; null if none has
 -- column weight_low, weight_high, weight_chance
 -- column n bigint: positions that have a target
 -- column sequences

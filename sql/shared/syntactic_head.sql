@@ -8,9 +8,7 @@
 -- column relations varchar: the relations, separated by commas
 with dependency as (
     select sequence, position as dependent, head_position, relation, side
-    from gold_pair(
-        runs := (select list(id) from run where id = $run and unit = 'word'), subtypes := false, possessive := false
-    ) as gold
+    from gold_pair(runs := (select list(id) from run where id = $run and unit = 'word')) as gold
     where not is_root
         and relation <> 'punct'
         and relation <> 'p'

@@ -229,6 +229,22 @@ def test_a_comment_before_the_select_stays_apart_from_the_header() -> None:
     assert parse("words", OWN, analysis.text) == analysis
 
 
+def test_a_header_takes_what_a_shared_macro_describes() -> None:
+    text = NAMED.replace("relation, run", "value, low of head_measure").replace(
+        "run: unit=word", "note: 1"
+    )
+    text = text.replace("run, min_count", "measure of head_measure")
+    analysis = parse("words", OWN, f"{text}select $measure as value, 1.0 as low")
+    macro = shared()["head_measure"]
+    described = {column.name: column for column in macro.columns}
+    assert analysis.columns == (described["value"], described["low"])
+    assert [parameter.name for parameter in analysis.parameters] == ["measure"]
+    assert analysis.parameters[0] in macro.parameters
+    for unknown in ("most of head_measure", "value of ../header", "value of nothing"):
+        with pytest.raises(HeaderError, match=r"does not describe|cannot read"):
+            parse("words", OWN, text.replace("value, low of head_measure", unknown) + "select 1")
+
+
 def test_an_unknown_name_in_a_header_is_told() -> None:
     for text in (NAMED.replace("min_count", "most"), NAMED.replace("relation", "most")):
         with pytest.raises(HeaderError, match="does not describe most"):

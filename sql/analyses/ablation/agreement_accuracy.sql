@@ -13,70 +13,23 @@
 -- note: attractors are nouns between subject and verb in the other number. The intervals are by documents.
 -- param ablation
 -- column ablation
--- column name varchar: name of the set of heads that is disabled, or whole model
+-- column name of pair_outcome
 -- column attractors integer: nouns of the other number in between: 0, 1, or 2 for 2 and more; null for all
 -- column n bigint: verbs
 -- column accuracy double: share of verbs that are more probable than their other form, in [0, 1]
--- column low, high
--- column difference double: accuracy minus that of the whole model, on the same verbs; null for that
--- column difference_low double: lower end of the 95 % interval of difference, a paired difference by documents
--- column difference_high double: upper end of that interval
+-- column low, high, difference, difference_low, difference_high of pair_accuracy
 -- column margin double: mean of ln P(the verb) − ln P(its other form), in nats
--- column distance double: mean number of words from the subject to the verb
--- column chance double: 0.5
+-- column distance, chance of pair_accuracy
 -- column run
-
--- Each verb counts twice: with its number of attractors, and with null, which stands for all.
-with by_attractors as (
-    select
-        ablation, number, name,
-        unnest([least(attractors, 2), cast(null as integer)]) as attractors,
-        cluster, distance, margin, better, worse
-    from pair_outcome(runs := (select list(id) from chosen_run), ablation := $ablation) as pair
-    where source = 'agreement'
-),
-
-per_cluster as (
-    select
-        ablation, number, name, attractors, cluster,
-        sum(case when margin > 0 then cast(1 as double) else cast(0 as double) end) as correct,
-        cast(count(*) as double) as n,
-        sum(better) as better,
-        sum(worse) as worse,
-        sum(margin) as margin,
-        sum(cast(distance as double)) as distance
-    from by_attractors
-    group by all
-),
-
-per_set as (
-    select
-        ablation, number, name, attractors,
-        cast(sum(n) as bigint) as n,
-        sum(correct) / sum(n) as accuracy,
-        clustered_n(correct, n) as effective,
-        sum(better) as better,
-        sum(worse) as worse,
-        clustered_pairs(better, worse, n) as pairs,
-        sum(margin) / sum(n) as margin,
-        sum(distance) / sum(n) as distance
-    from per_cluster
-    group by all
-)
-
 select
-    ablation, name, attractors, n, accuracy,
-    wilson_low(accuracy * effective, effective) as low,
-    wilson_high(accuracy * effective, effective) as high,
-    ratio(better - worse, n) as difference,
-    paired_low(better, worse, n, pairs) as difference_low,
-    paired_high(better, worse, n, pairs) as difference_high,
-    margin, distance,
-    cast(0.5 as double) as chance,
+    ablation, name,
+    cast(nullif(class, 'all') as integer) as attractors,
+    n, accuracy, low, high, difference, difference_low, difference_high, margin, distance, chance,
     (select name from chosen_run) as run
-from per_set
+from pair_accuracy(runs := (select list(id) from chosen_run), ablation := $ablation, by_attractors := true) as pair
+where source = 'agreement'
 order by
     case when ablation is null then 0 else 1 end,
     ablation, number,
-    case when attractors is null then 0 else 1 end,
-    attractors
+    case when class = 'all' then 0 else 1 end,
+    class

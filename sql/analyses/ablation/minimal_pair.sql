@@ -16,64 +16,18 @@
 -- column source
 -- column paradigm varchar: its paradigm in the file, or the relation of the subject; all for all of the source
 -- column ablation
--- column name varchar: name of the set of heads that is disabled, or whole model
--- column n bigint: pairs
--- column accuracy double: share of pairs whose good one is the more probable, in [0, 1]
--- column low, high
--- column difference double: accuracy minus that of the whole model, on the same pairs; null for that
--- column difference_low double: lower end of the 95 % interval of difference, a paired difference by documents
--- column difference_high double: upper end of that interval
--- column margin double: mean of ln P(good) − ln P(bad), in nats
--- column chance double: 0.5
+-- column name, n, accuracy, low, high, difference, difference_low, difference_high, margin, chance of pair_accuracy
 -- column run
-
--- Each pair counts twice: in its paradigm, and in all.
-with by_paradigm as (
-    select source, unnest([paradigm, 'all']) as paradigm, ablation, number, name, cluster, margin, better, worse
-    from pair_outcome(runs := (select coalesce(list(id), []) from chosen_run), ablation := $ablation) as pair
-    where $source is null or source = $source
-),
-
-per_cluster as (
-    select
-        source, paradigm, ablation, number, name, cluster,
-        count(*) as n,
-        sum(case when margin > 0 then 1 else 0 end) as correct,
-        sum(better) as better,
-        sum(worse) as worse,
-        sum(margin) as margin
-    from by_paradigm
-    group by all
-),
-
-per_set as (
-    select
-        source, paradigm, ablation, number, name,
-        cast(sum(n) as bigint) as n,
-        ratio(sum(correct), sum(n)) as accuracy,
-        clustered_n(correct, n) as effective,
-        sum(better) as better,
-        sum(worse) as worse,
-        clustered_pairs(better, worse, n) as pairs,
-        sum(margin) / sum(n) as margin
-    from per_cluster
-    group by all
-)
-
 select
-    source, paradigm, ablation, name, n, accuracy,
-    wilson_low(accuracy * effective, effective) as low,
-    wilson_high(accuracy * effective, effective) as high,
-    ratio(better - worse, n) as difference,
-    paired_low(better, worse, n, pairs) as difference_low,
-    paired_high(better, worse, n, pairs) as difference_high,
-    margin,
-    cast(0.5 as double) as chance,
+    source,
+    class as paradigm,
+    ablation, name, n, accuracy, low, high, difference, difference_low, difference_high, margin, chance,
     (select name from chosen_run) as run
-from per_set
+from pair_accuracy(runs := (select list(id) from chosen_run), ablation := $ablation) as pair
+where $source is null or source = $source
 order by
     source,
     case when ablation is null then 0 else 1 end,
     ablation, number,
-    case when paradigm = 'all' then 0 else 1 end,
-    paradigm
+    case when class = 'all' then 0 else 1 end,
+    class

@@ -11,11 +11,9 @@
 -- plot: bars x=accuracy y=kind low=low high=high beside=rule_accuracy,in_sample_accuracy label=layer,head aside=n
 --   domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: halves are every second document, or every second input if the source marks no documents or the run has only
---   one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
--- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
+-- note: halves are every second document, or every second input if the source marks no documents or the run has one.
 -- param kind, candidates
--- param choose varchar = 'half' {half, train}: every second document, or the documents of the training split
+-- param choose varchar = 'half' {half, train}: chosen on a half, or on documents whose split is train, scored on others
 -- param singletons
 -- column kind, n, layer, head, accuracy, low, high
 -- column chosen_n bigint: mentions that the head was chosen on

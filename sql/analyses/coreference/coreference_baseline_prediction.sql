@@ -7,9 +7,8 @@
 --   3 agreement, 4 any
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
--- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and predicts
---   nothing (is wrong) where there is none; rule_based the nearest one of the first sieve that lets any through: the
---   same text, the same head word, agreement in number, gender and person, any. See coreference_candidate.
+-- note: head_match predicts nothing, and is wrong, where no candidate has the head word. For what passes the sieves
+--   text, head and agreement see coreference_candidate: same_text, same_head and agrees.
 -- param singletons
 -- column sequence, document, mention, kind, position, baseline
 -- column candidate bigint: mention.id of the mention that it takes; null where it takes none

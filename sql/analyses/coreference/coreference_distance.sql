@@ -11,7 +11,6 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
--- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind varchar = 'all' {all, pronoun, proper, nominal}: the kind of the mention
 -- param layer smallint = null: choose among the heads of this layer
 -- param head smallint = null: choose among the heads of this number

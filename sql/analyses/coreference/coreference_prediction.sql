@@ -7,9 +7,8 @@
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- empty: no mention of the run has an antecedent in its own input
--- note: the prediction is the candidate that the mention's head word attends to most, the leftmost of equals. The paper
---   does not say what the candidates are: mentions takes the head words of the mentions that start earlier, words every
---   other word of the input, later ones and punctuation too.
+-- note: ties go to the leftmost candidate. The paper does not say what the candidates are: mentions takes the head words
+--   of the mentions that start earlier, words every other word of the input, later ones and punctuation too.
 -- note: a head that attends to no candidate at all (all weights are 0) predicts nothing and is wrong.
 -- param candidates
 -- param layer smallint = null: only this layer

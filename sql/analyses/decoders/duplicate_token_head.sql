@@ -14,14 +14,9 @@
 -- note: tokens are the same where the vocabulary writes them alike; words, in a run of words, where their pieces are.
 -- note: intervals are by documents (by inputs if the source marks none or the run has only one), with Student's t.
 -- param exclude_bos, exclude_current_token, control_run
--- column layer, head, score
--- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document
--- column high double: upper end of the 95 % interval of score
--- column chance double: score of uniform attention over the positions that each can see
--- column weight double: mean attention to the targets of the positions that have any; null if none has
--- column weight_low, weight_high, weight_chance, control, control_low, control_high, control_seeds, control_run
--- column n bigint: positions that have a target
--- column sequences, run
+-- column layer, head, score, low, high, chance, weight, weight_low, weight_high, weight_chance, control, control_low,
+--   control_high, control_seeds, control_run, n, sequences of pattern_head
+-- column run
 select pattern.*
 from pattern_head(
     run := (select id from chosen_run), control_run := $control_run, pattern := 'duplicate_token',

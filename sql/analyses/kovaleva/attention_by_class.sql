@@ -13,7 +13,6 @@
 --   take the largest where an input has several tokens of a class; received is their mean, which chance can be held
 --   against. They have no measure like given. Their negation is a list of words (neither, nor, not, never, none, don't,
 --   nothing, nowhere, ...).
--- note: a position of a causal model sees only those before it and itself: early positions get more by chance.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it chance is that of full sight.
 -- note: a first word that is set apart (run.first_word) is the class first, and in no class of words.
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),
@@ -28,7 +27,7 @@
 -- column layer, head
 -- column received double: mean weight on a position of the class
 -- column given double: mean weight from a position of the class to another word (token); null without another
--- column chance double: what uniform attention would give
+-- column chance double: what uniform attention would give: in a causal model more to early positions
 -- column positions bigint: positions of the class
 -- column sequences bigint: inputs that have one
 -- column run

@@ -13,7 +13,6 @@
 --   thresholds as parameters. A map is the first that applies of: vertical_diagonal (mass on special tokens and on the
 --   diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal), block
 --   (blockness over min_block), heterogeneous.
--- note: the mass on the diagonal leaves special tokens out, so that the two masses do not overlap.
 -- note: blockness is 0 for uniform attention, and 1 if all weight between words stays in its segment. It needs inputs
 --   of two segments (ingest --context pair); others are never blocks.
 -- param min_vertical double = 0.5: mass on special tokens from which a map is vertical
@@ -29,7 +28,7 @@
 -- column heterogeneous double: share that are none of these
 -- column pattern varchar: the commonest of these (the first, of equals)
 -- column vertical_mass double: mean mass on special tokens; null where no input has any
--- column diagonal_mass double: mean mass on the diagonal
+-- column diagonal_mass double: mean mass on the diagonal, special tokens left out, so that the two do not overlap
 -- column blockness double: mean blockness; null where no input has two segments
 -- column sequences bigint: maps of the head
 -- column run

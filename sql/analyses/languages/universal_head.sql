@@ -11,8 +11,6 @@
 -- empty: no corpus has min_count dependents of the relation
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. The corpora
 --   count alike, however large they are; one with fewer than min_count dependents of the relation is left out.
--- note: held_out_accuracy is that of a head on corpora that it was not chosen on: each corpus is left out once, and the
---   head that is best over the others is scored on it. Null for a head that is never chosen, and with one corpus.
 -- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency), and the
 --   heads are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
 -- param relation varchar = null: a relation; by default all dependents
@@ -26,7 +24,7 @@
 -- column gain double: mean over the corpora of its accuracy minus that of the corpus's best offset
 -- column among_three bigint: corpora in which it is among the best three heads and directions
 -- column chosen_by bigint: corpora for which the others chose it
--- column held_out_accuracy double: mean of its accuracy in those; null where there is none
+-- column held_out_accuracy double: mean of its accuracy in those, on which it was not chosen; null where there is none
 -- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is
 --   scored on: 1 unless the model is causal
 -- column overall double: mean over all corpora of the share of all dependents that it finds, which ranks heads

@@ -4,8 +4,7 @@
 -- formula: the columns x, y and behaviour of head_embedding
 -- run: needs=sums favours=pair/token
 -- plot: scatter x=x y=y color=behaviour,layer
--- note: with the defaults of head_embedding.
--- note: the paper draws the picture twice, coloured by behaviour and by layer.
+-- note: with the defaults of head_embedding. The paper draws the picture twice, coloured by behaviour and by layer.
 -- column layer, head
 -- column x double: place along the axis on which the heads differ most
 -- column y double: place along the other axis

@@ -7,11 +7,9 @@
 -- note: with the defaults of best_head; punctuation is left out, as in the paper.
 -- note: relations with 10 dependents or more are here; the published code prints those with 100 or more. Its baseline
 --   tries the offsets -3 to 2 and is clamped to the sentence; this one tries -3 to 3 and is not (see offset_baseline).
--- note: of a causal model a head and its offset are scored on the dependents that the direction can find, so that
---   accuracy and baseline are shares of these alone; best_head has the share of all dependents that they are
---   (findable). In most relations the direction is later_to_earlier: both look from the later word to the earlier.
--- note: a head is chosen on the words that it is scored on, as in the paper; held_out is the accuracy on one half of
---   the documents of the head that is best on the other half.
+-- note: of a causal model accuracy and baseline are shares of the dependents that the direction can find. In most
+--   relations it is later_to_earlier: head and offset look from the later word to the earlier.
+-- note: a head is chosen on the words that it is scored on, as in the paper; for held_out it is not.
 -- column relation
 -- column head varchar: layer-head
 -- column accuracy decimal(4,1): per cent of the dependents whose head it finds

@@ -9,7 +9,6 @@
 -- plot: grid color=entropy,entropy_from_cls
 -- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
 --   a: smoothing := 0.0001.
--- note: a position of a causal model can attend to those before it and to itself alone: uniform is over these.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it uniform is too large.
 -- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
 -- column layer, head

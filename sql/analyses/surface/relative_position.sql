@@ -1,9 +1,7 @@
 -- title: How much each head attends to the previous token, to the token itself and to the next
 -- paper: Clark et al. 2019, section 3.1
 -- grain: one row per (layer, head)
--- formula: previous = mean over inputs of 1/n Σ_i α(i, i − 1)
--- formula: self = mean over inputs of 1/n Σ_i α(i, i)
--- formula: next = mean over inputs of 1/n Σ_i α(i, i + 1)
+-- formula: previous, self, next = means over inputs of 1/n Σ_i α(i, i − 1), 1/n Σ_i α(i, i) and 1/n Σ_i α(i, i + 1)
 -- formula: chance = mean over inputs of 1/n; previous_chance, next_chance = mean over inputs of (n − 1)/n²
 -- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n
 -- run: needs=shares favours=pair/token
@@ -11,13 +9,11 @@
 -- note: as in the published code, an input of n tokens, special ones too, has n - 1 next tokens, but is divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The published notebook's legend swaps them.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it the chances are too small.
--- note: next is null of a causal model, which cannot look there.
 -- column layer, head
 -- column previous double: mean weight on the position before
 -- column self double: mean weight on the position itself
--- column next double: mean weight on the position after; null of a causal model
--- column chance double: what uniform attention puts on a position itself: the mean of 1 / length, or of a causal model,
---   whose positions see only those before them, more
+-- column next double: mean weight on the position after; null of a causal model, which cannot look there
+-- column chance double: what uniform attention puts on a position itself
 -- column previous_chance double: what it puts on the position before
 -- column next_chance double: what it puts on the position after
 -- column sequences, run

@@ -1,10 +1,9 @@
 -- title: How much each head attends to [CLS], to [SEP], to punctuation and to everything else
 -- paper: Clark et al. 2019, section 3.2, figure 2
 -- grain: one row per (layer, head)
--- formula: cls, sep, punctuation, other = mean over inputs of 1/n Σ_i Σ_{j ∈ T} α(i, j), T the target's positions
+-- formula: cls, sep, punctuation, other, first = mean over inputs of 1/n Σ_i Σ_{j ∈ T} α(i, j), T the target's positions
 -- formula: sep_to_sep = mean over inputs of 1/|S| Σ_{i ∈ S} Σ_{j ∈ S} α(i, j), where S are the positions of [SEP]
 -- formula: other_to_sep = mean over inputs of 1/(n − |S|) Σ_{i ∉ S} Σ_{j ∈ S} α(i, j)
--- formula: first = the same for the first word that is set apart (run.first_word)
 -- formula: chance of a target = mean over inputs of |T| / n, or of a causal model 1/n Σ_i |{j ∈ T : j ≤ i}| / i
 -- formula: in a run of norms α(i, j) is a length; cls, sep, punctuation, other and first are divided by Σ_i Σ_j α(i, j)
 --   in place of n, and i and j are then not both a first word that is set apart
@@ -12,8 +11,7 @@
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
 -- note: view placement says which positions are of which target, by kind, not by spelling; punctuation is . and ,
 -- note: as in the published code. An input without [SEP] has no part in sep_to_sep and other_to_sep.
--- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
---   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
+-- note: chance is what uniform attention would give. For sep_to_sep and other_to_sep it is sep_chance.
 -- note: a run of norms (run.measure) is scored by the share of all lengths of an input; sep_to_sep and other_to_sep are
 --   null there. What a first word that is set apart attends to at itself is left out: with the residual connection it
 --   can be a hundred times as long as all else (massive activations, Sun et al. 2024).
@@ -25,7 +23,7 @@
 -- column sep double: mean weight on [SEP]; null where no input has it
 -- column punctuation double: mean weight on . and ,
 -- column other double: mean weight on everything else
--- column first double: mean weight on a first word that is set apart, where nothing stands before it; null for none
+-- column first double: mean weight on a first word that is set apart (run.first_word); null for none
 -- column sep_to_sep double: mean weight of a [SEP] on itself and the other [SEP]
 -- column other_to_sep double: mean weight of every other position on [SEP]
 -- column cls_chance double: share of [CLS] among the positions

@@ -12,9 +12,8 @@
 --   aside=n,offset domain=0,1
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: the head is chosen on the words that it is scored on, as in the paper, so that accuracy, low and high are too
---   high for it, most where n is small. held_out_accuracy is the accuracy on one half of the documents of the head that
---   is best on the other (not always the same one); best_head_held_out says more. Equal heads: the lowest layer, then
---   the lowest head, then dependent_to_head.
+--   high for it, most where n is small; held_out_accuracy, perhaps of another head, is not (see best_head_held_out). Of
+--   equal heads the lowest layer, then the lowest head, then dependent_to_head.
 -- note: the published code tries the offsets -3 to 2, clamped (see offset_baseline), and prints relations with 100
 --   dependents or more (min_count := 100), punctuation and root left out.
 -- note: of a causal model the best head is the one that finds the most dependents, and it is scored, like the offset,

@@ -14,14 +14,13 @@
 --   domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: halves are every second document, or every second sentence if the source marks no documents or the run has only
---   one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
--- note: head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
+--   one. Head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
 -- note: of a causal model the head is scored on the dependents that its direction can find (see gold_dependency), and
 --   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs 10
 --   dependents in both halves together, or min_count if that is smaller.
 -- param relation
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
--- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split
+-- param choose varchar = 'half' {half, train}: chosen on a half, or on documents whose split is train, scored on others
 -- param run, subtypes, possessive, offsets
 -- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low, gain_high,
 --   cohens_h
@@ -69,41 +68,12 @@ best as (
         and in_sample.place_on_side = 1
 ),
 
-gold as (
-    select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
-    from gold_pair(
+baseline as (
+    select fixed_offset.*
+    from best_offset(
         runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := saved_relation_name($relation)
-    ) as dependency
-),
-
--- The dependents that the head of their relation was chosen on, and is scored on.
-selection_dependent as (
-    select best.relation, best.side, gold.position, gold.head_position
-    from gold
-    inner join best
-        on best.relation = gold.counted_relation
-        and applies_to_side(best.direction, gold.side)
-    where is_selection_part($choose, gold.split, gold.cluster)
-),
-
-best_offset as (
-    select selection_dependent.relation, candidate_offset."offset"
-    from selection_dependent
-    inner join (select unnest($offsets) as "offset") as candidate_offset
-        on offset_applies_to_side(candidate_offset."offset", selection_dependent.side)
-    group by selection_dependent.relation, candidate_offset."offset"
-    qualify row_number() over (
-        partition by selection_dependent.relation
-        order by
-            count(*) filter (
-                where is_at_offset(
-                    candidate_offset."offset", selection_dependent.side, selection_dependent.position,
-                    selection_dependent.head_position
-                )
-            ) desc,
-            abs(candidate_offset."offset"), candidate_offset."offset"
-    ) = 1
+        saved := saved_relation_name($relation), offsets := $offsets, choose := $choose
+    ) as fixed_offset
 ),
 
 per_cluster as materialized (
@@ -115,10 +85,10 @@ per_cluster as materialized (
             select
                 list([
                     best.relation, cast(best.layer as varchar), cast(best.head as varchar), best.direction,
-                    cast(best_offset."offset" as varchar)
+                    cast(baseline."offset" as varchar)
                 ])
             from best
-            inner join best_offset using (relation)
+            inner join baseline using (relation, side)
         )
     ) as comparison
 ),
@@ -133,7 +103,7 @@ select
     best.relation, best.n, best.layer, best.head, best.direction, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
-    best_offset."offset", per_relation.offset_accuracy,
+    baseline."offset", per_relation.offset_accuracy,
     test.difference as gain,
     test.low as gain_low,
     test.high as gain_high,
@@ -150,7 +120,7 @@ select
     best.findable, best.overall,
     (select name from chosen_run) as run
 from best
-left join best_offset using (relation)
+left join baseline using (relation, side)
 left join per_relation using (relation)
 left join paired_test(
     pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),

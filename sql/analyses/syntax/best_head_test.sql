@@ -7,8 +7,7 @@
 -- empty: no dependent has the relation
 -- note: low and high are of a head that was chosen on these words, and too high for it; p_corrected allows for the
 --   choice, and so does what is held out, where one test is made and held_out_p needs no correction.
--- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
---   of a request that reads attention in another way, only the commands and Python know it.
+-- note: p values are null for a relation that was saved from a request about attention (see head_score).
 -- param relation varchar = null: a relation of the trees, or a saved one; by default all
 -- param run, subtypes, possessive, offsets
 -- column relation, n, clusters, clustered_by

@@ -10,9 +10,7 @@
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: a gain of 0 or less: no relation is found better than by a fixed offset.
 -- note: of many relations and two directions some are above their offset by chance: the picture names the relation only
---   where p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where fewer than 5.
--- note: relations with fewer than 100 dependents are left out, as in the published code. For rare ones the best head is
---   often best by chance: --min-count 10 shows them.
+--   where p_corrected is below 0.05. For rare relations (--min-count 10) the best head is often best by chance.
 -- param most integer = 1: number of relations per head, the best first
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param run, subtypes, possessive, offsets, clamped

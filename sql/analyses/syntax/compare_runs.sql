@@ -16,9 +16,8 @@
 --   on the words that it is scored on, as in best_head: of two equal models the one that has more heads to choose from
 --   is then ahead, and p is of the two heads and not of the models.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
--- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: the smallest possible p is
---   2/2ᴰ. McNemar's test would assume that words are independent, which those of a document are not: mcnemar(only_a,
---   only_b) has its p.
+-- note: p_value and p_corrected are null where there are fewer than 6 clusters: the smallest possible p is 2/2ᴰ.
+--   McNemar's test, which takes the words of a document for independent, has the p of mcnemar(only_a, only_b).
 -- note: where one of the models is causal, both are scored on the dependents that it can find, which findable is the
 --   share of: the causal model by later_to_earlier (see gold_dependency), and a bidirectional one by any of the three
 --   directions, so that both may be given the side of the head.

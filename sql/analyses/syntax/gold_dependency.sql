@@ -19,15 +19,8 @@
 --   causal model neither is a root, which has no head to find. findable is the share that is scored.
 -- note: a head farther away than a sliding window reaches (model.sliding_window) counts as one that can be found.
 -- param run, subtypes, possessive, saved
--- column sequence, document, split, sentence, dependent
--- column head bigint: word.id of its head; null for a root
--- column relation varchar: the relation of the dependent to its head
--- column is_root
--- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's
--- column head_position
--- column side varchar: both, or the side of the head, left or right, whose direction is scored on it; null for none
--- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
---   if the source marks no documents or the run has only one, modulo 100. Heads are chosen on the odd ones
+-- column sequence, document, split, sentence, dependent, head, relation, is_root, position, head_position, side, cluster
+--   of gold_pair
 -- column run
 select
     gold.sequence, gold.document, gold.split, gold.sentence, gold.dependent, gold.head, gold.relation, gold.is_root,

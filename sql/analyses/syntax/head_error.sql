@@ -12,7 +12,6 @@
 --   speech are joined: ADP+DET.
 -- note: each breakdown counts every error once, so that its shares sum to 1. A head that attends to no other word
 --   predicts none, value none (the first word of a decoder).
--- note: by default the head, and the direction, that are best for the relation.
 -- note: of a causal model the dependents are those that the direction can find (see gold_dependency).
 -- param head varchar = null: layer and head, as 3-1; by default the best for the relation
 -- param relation varchar = null: only dependents of this relation; by default all that have a head

@@ -18,8 +18,7 @@
 -- note: the offset is the best of those tried on these very pairs, so that the test is against a strong baseline.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
--- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: the smallest possible p is
---   1/2ᴰ. Clusters beyond the hundredth are counted with those before (see gold_dependency, cluster).
+-- note: p_value and p_corrected are null where there are fewer than 5 clusters: the smallest possible p is 1/2ᴰ.
 -- note: McNemar's test would assume that dependents are independent of each other, which those of a document are not,
 --   and is too often significant: mcnemar_better(only_head, only_offset) has its p.
 -- note: of a causal model each direction and offset is scored on the dependents that it can find (see gold_dependency).

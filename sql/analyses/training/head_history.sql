@@ -9,27 +9,19 @@
 -- empty: the run has no such measure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
 -- note: the runs are those of all checkpoints of the series of the run that answers which are like it: attnbank ingest
 --   CORPUS --model FOLDER --series 'step*'.
--- note: by default the five heads (and directions) with the largest value at the last step; of entropy the smallest.
---   layer, head and direction name others, and top := null takes all.
 -- note: induction heads are seen on random tokens that come twice: attnbank ingest --repeat 30 --series 'step*', and
 --   name a run over these.
--- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: the measure
--- param relation varchar = null: of accuracy the relation; by default all dependents
+-- param measure, relation of head_measure
 -- param layer smallint = null: only this layer
 -- param head smallint = null: only this head of each layer
 -- param direction varchar = null {dependent_to_head, head_to_dependent, both, later_to_earlier}: of accuracy and uuas,
 --   only this direction
--- param top integer = 5: number of heads, the best at the last step; null for all
+-- param top integer = 5: number of heads, those best at the last step (the lowest entropy); null for all
 -- param run
 -- column name varchar: the head as 3-1, with its direction
--- column layer, head
--- column direction varchar: of accuracy and uuas the direction that is scored; else null
+-- column layer, head, direction of head_measure
 -- column step, tokens_seen
--- column value double: accuracy, uuas of the decoded trees, mean weight, or entropy in nats
--- column low double: lower end of its 95 % interval, by documents; null where all are in one
--- column high double: upper end of its 95 % interval
--- column baseline double: of accuracy the best fixed offset's, of uuas adjacent words'; else uniform attention's
--- column n bigint: dependents, positions, or inputs that it is over
+-- column value, low, high, baseline, n of head_measure
 -- column run varchar: name of the run of that checkpoint
 with checkpoint as materialized (
     select matching_run.*

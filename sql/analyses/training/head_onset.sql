@@ -12,11 +12,10 @@
 --   far apart say little. Intervals are of single heads: of many heads some are above by chance, and with many inputs
 --   so is a negligible difference. margin requires a larger one.
 -- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction}: the measure
--- param relation varchar = null: of accuracy the relation; by default all dependents
+-- param relation of head_measure
 -- param margin double = 0.0: how far low must be above the baseline
 -- param run
--- column layer, head
--- column direction varchar: of accuracy and uuas the direction that is scored; else null
+-- column layer, head, direction of head_measure
 -- column onset bigint: the first step from which on it stays above its baseline; null for never
 -- column before bigint: the step of the last checkpoint at which it is not above; null for none
 -- column tokens_seen bigint: tokens that the model had seen at the onset; null where that is not known

@@ -27,8 +27,8 @@ with checkpoint as materialized (
 hit as materialized (
     select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, part_hit.*
     from held_out_hit(
-        runs := (select list(id) from checkpoint), subtypes := $subtypes, possessive := false,
-        saved := saved_relation_name($relation), choose := 'half', min_count := $min_count
+        runs := (select list(id) from checkpoint), subtypes := $subtypes, saved := saved_relation_name($relation),
+        min_count := $min_count
     ) as part_hit
     inner join checkpoint on checkpoint.id = part_hit.run
     where $relation is null
@@ -73,8 +73,7 @@ inner join hit as scored using (run, relation, layer, head, direction, side)
 inner join ranked_relation using (relation)
 left join last_selected_head using (relation)
 left join best_offset(
-    runs := (select list(id) from checkpoint), subtypes := $subtypes, possessive := false,
-    saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
+    runs := (select list(id) from checkpoint), subtypes := $subtypes, saved := saved_relation_name($relation)
 ) as best using (run, relation, side)
 where not scored.is_chosen_on
     and ($top is null or ranked_relation.place <= $top)

@@ -25,9 +25,7 @@
 -- column is_correct boolean: whether the two are one; null for a gold root
 -- column is_found boolean: whether the tree joins the word and its gold head in either direction; null for a gold root
 -- column found_position smallint: position of its head in the tree
--- column source varchar: whose attention it is: head, layer (mean), all (mean) or ensemble (tree_ensemble)
--- column layer, head
--- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
+-- column source, layer, head, direction of tree_hit
 -- column run
 
 -- The source that finds the most gold dependencies, of those that the parameters allow.
@@ -95,7 +93,7 @@ left join word as gold_head
 left join position as tree_head
     on tree_head.sequence = arc.sequence
     and tree_head.position = arc.found_position
-left join gold_pair(runs := (select list(id) from chosen_run), subtypes := false, possessive := false) as gold
+left join gold_pair(runs := (select list(id) from chosen_run)) as gold
     on gold.sequence = arc.sequence
     and gold.dependent = arc.word
 order by arc.sentence, word.index

@@ -171,7 +171,8 @@ chain_hit as (
 -- only_tree and only_chain are null for chains, which are not compared with themselves.
 class_count as (
     select
-        tree, layer, head, direction, chosen_uuas, run, cluster, class,
+        tree, layer, head, direction, chosen_uuas, run, cluster,
+        class as own_class,
         count(*) as n,
         sum(found) as found,
         sum(correct) as correct,
@@ -193,16 +194,9 @@ class_count as (
 ),
 
 -- A dependency counts in its class and in all.
-counted_class as (
-    select class_count.*, unnest(case when class = 'all' then ['all'] else ['all', class] end) as counted_class
-    from class_count
-),
-
 per_cluster as (
     select
-        tree, layer, head, direction, chosen_uuas, run,
-        counted_class as class,
-        cluster,
+        tree, layer, head, direction, chosen_uuas, run, class, cluster,
         sum(n) as n,
         sum(found) as found,
         sum(correct) as correct,
@@ -211,7 +205,10 @@ per_cluster as (
         sum(n_of_head) as n_of_head,
         sum(not_by_head) as not_by_head,
         sum(only_by_head) as only_by_head
-    from counted_class
+    from (
+        select class_count.*, unnest(case when own_class = 'all' then ['all'] else ['all', own_class] end) as class
+        from class_count
+    ) as counted_class
     group by all
 ),
 
@@ -264,13 +261,8 @@ scored_tree as (
             per_tree.not_by_head, per_tree.only_by_head, per_tree.n_of_head, per_tree.over_head_effective
         ) as over_head_high,
         per_tree.uas,
-        case
-            when per_tree.uas is not null then wilson_low(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective)
-        end as uas_low,
-        case
-            when per_tree.uas is not null
-                then wilson_high(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective)
-        end as uas_high,
+        wilson_low(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective) as uas_low,
+        wilson_high(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective) as uas_high,
         per_tree.chosen_uuas,
         run.name as run
     from per_tree

@@ -31,17 +31,13 @@
 --   share a position (du for de and le) are one word here. They leave out sentences whose rarest token is among the 500
 --   most frequent; here none is.
 -- note: positional and offset are words of SQL: write "positional" and "offset", or qualify them.
--- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
--- param min_count
--- column layer, head
--- column confidence double: mean of the largest weight of a position
--- column positional double: share of maxima at the commonest offset
--- column offset integer: that offset: 1 is the next position
+-- param margin, min_count of syntactic_head
+-- column layer, head, confidence, positional, offset of head_confidence
 -- column syntactic varchar: relations it finds better than their commonest offset, joined by commas; null for none
 -- column rare_word double: share of inputs whose commonest maximum is the rarest word; null where none has words
 -- column rare_word_maxima double: share of all maxima that are on the rarest word of their input
 -- column rare_word_chance double: share of the rarest word among the positions, a mean over inputs
--- column positions bigint: positions whose maxima are counted
+-- column positions of head_confidence
 -- column sequences bigint: inputs that rare_word is over
 -- column run
 select
