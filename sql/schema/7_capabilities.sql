@@ -2,32 +2,24 @@
 -- relation was saved, and from a request about attention.
 
 create or replace view run_capability as
-select id as run, 'trees' as capability
+select run.id as run, annotation.capability
 from run
-where corpus in (
-    select document.corpus
+inner join (
+    select document.corpus, 'trees' as capability
     from document
     inner join sentence on sentence.document = document.id
     inner join word on word.sentence = sentence.id
     where word.head_index is not null
-)
-union all
-select id as run, 'mentions' as capability
-from run
-where corpus in (
-    select document.corpus
+    union
+    select document.corpus, 'mentions' as capability
     from document
     inner join mention on mention.document = document.id
-)
-union all
-select id as run, 'constituents' as capability
-from run
-where corpus in (
-    select document.corpus
+    union
+    select document.corpus, 'constituents' as capability
     from document
     inner join sentence on sentence.document = document.id
     inner join constituent on constituent.sentence = sentence.id
-)
+) as annotation using (corpus)
 union all
 select distinct sequence.run, 'gradients' as capability
 from gradient

@@ -1,20 +1,20 @@
 -- Everything that a query on a bank can use: tables, views, analyses and functions, each with its comment.
-select 'table' as kind, duckdb_tables.schema_name as schema, duckdb_tables.table_name as name, duckdb_tables.comment
+select 'table' as kind, schema_name as schema, table_name as name, comment
 from duckdb_tables()
-where duckdb_tables.database_name = current_database()
+where database_name = current_database()
 union all
-select 'view' as kind, duckdb_views.schema_name as schema, duckdb_views.view_name as name, duckdb_views.comment
+select 'view' as kind, schema_name as schema, view_name as name, comment
 from duckdb_views()
-where duckdb_views.database_name = current_database()
-    and not duckdb_views.internal
+where database_name = current_database()
+    and not internal
 union all
 select
-    case when duckdb_functions.function_type = 'table_macro' then 'analysis' else 'function' end as kind,
-    duckdb_functions.schema_name as schema,
-    duckdb_functions.function_name as name,
-    duckdb_functions.comment
+    case when function_type = 'table_macro' then 'analysis' else 'function' end as kind,
+    schema_name as schema,
+    function_name as name,
+    comment
 from duckdb_functions()
-where duckdb_functions.database_name = current_database()
-    and not duckdb_functions.internal
-    and not starts_with(duckdb_functions.function_name, '_')
+where database_name = current_database()
+    and not internal
+    and not starts_with(function_name, '_')
 order by kind, schema, name

@@ -4,7 +4,7 @@
 select
     pair.sequence, pair.sentence, pair.position, pair.head_position, pair.relation, pair.is_root,
     pair.cluster % 2 = 1 as is_chosen_on
-from gold_pair(runs := [$run], subtypes := false, possessive := false) as pair
+from gold_pair(runs := [$run]) as pair
 inner join word_position
     on word_position.sequence = pair.sequence
     and word_position.word = pair.dependent

@@ -5,6 +5,13 @@ with run_input as (
     where run = $run
 ),
 
+text_size as (
+    select count(distinct word.sentence) as sentences, count(distinct word.id) as words
+    from word_position
+    inner join run_input on run_input.id = word_position.sequence
+    inner join word on word.id = word_position.word
+),
+
 part_total as (
     select
         cast(sum(batches) as integer) as batches,
@@ -19,17 +26,7 @@ select
     corpus.name as corpus,
     run.name as run,
     (select count(*) from run_input) as inputs,
-    (
-        select count(distinct word.sentence)
-        from position
-        inner join run_input on run_input.id = position.sequence
-        inner join word on word.id = position.word
-    ) as sentences,
-    (
-        select count(distinct word_position.word)
-        from word_position
-        inner join run_input on run_input.id = word_position.sequence
-    ) as words,
+    text_size.sentences, text_size.words,
     (select cast(coalesce(sum(positions * positions), 0) as bigint) from run_input)
     * model.layers * coalesce(run.heads, model.heads) as weights,
     part_total.batches, part_total.unknown_words, part_total.joined_words,
@@ -46,4 +43,5 @@ from run
 inner join corpus on corpus.id = run.corpus
 inner join model on model.id = run.model
 cross join part_total
+cross join text_size
 where run.id = $run

@@ -8,7 +8,7 @@ with corpus_word as (
         word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.feats, word.head_index, word.deprel,
         without_subtype(word.deprel) as relation,
         word.space_after or coalesce(word.upos in ('PUNCT', 'SYM'), false) as ends_free,
-        word.token_start, word.surface,
+        word.token_start,
         feature(word.feats, 'Person') as person,
         case feature(word.feats, 'Number')
             when 'Ptan' then 'Plur'
@@ -18,16 +18,6 @@ with corpus_word as (
     inner join sentence on sentence.id = word.sentence
     inner join document on document.id = sentence.document
     where document.corpus = $corpus
-),
-
--- Tokens whose words, put together, are not in the text.
-unspelled_token as (
-    select sentence, token_start
-    from corpus_word
-    where token_start is not null
-    group by all
-    having count(*) > 1
-        and string_agg(form, '' order by index) <> min(surface)
 ),
 
 -- Some treebanks leave VerbForm=Fin out, and say of other forms alone what they are (Turkish, Hebrew).
@@ -58,7 +48,11 @@ finite_verb as (
 inflected_verb as (
     select finite_verb.*
     from finite_verb
-    anti join unspelled_token using (sentence, token_start)
+    anti join multiword_token as token
+        on token.sentence = finite_verb.sentence
+        and token.token_start = finite_verb.token_start
+        and token.last_word > token.first_word
+        and not token.is_spelled
     left join corpus_word as before
         on before.sentence = finite_verb.sentence
         and before.index = finite_verb.index - 1

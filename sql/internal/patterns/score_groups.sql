@@ -54,7 +54,7 @@ hit as (
 
 per_direction as (
     select
-        hit.number, hit.layer, hit.head, scored_direction.direction,
+        hit.number, hit.cluster, hit.layer, hit.head, scored_direction.direction,
         judged_side(scored_direction.direction, hit.side) as side,
         sum(hit.n) as n,
         sum(in_direction(scored_direction.direction, hit.side, hit.to_head, hit.to_dependent)) as correct
@@ -62,9 +62,7 @@ per_direction as (
     inner join (select unnest(directions()) as direction) as scored_direction
         on applies_to_side(scored_direction.direction, hit.side)
     where $direction is null or scored_direction.direction = $direction
-    group by
-        hit.number, hit.cluster, hit.layer, hit.head, scored_direction.direction,
-        judged_side(scored_direction.direction, hit.side)
+    group by all
 ),
 
 best as (
@@ -95,11 +93,7 @@ comparison as (
     inner join gold
         on gold.number = best.number
         and applies_to_side(best.direction, gold.side)
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
-        and peak.layer = best.layer
-        and peak.head = best.head
+    inner join peak using (sequence, position, layer, head)
 ),
 
 per_cluster as (
@@ -134,5 +128,5 @@ select
     best.layer, best.head, best.direction, per_group."offset",
     $run as run
 from best
-left join per_group on per_group.number = best.number
+left join per_group using (number)
 order by best.n desc, best.number
