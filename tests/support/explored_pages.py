@@ -50,7 +50,8 @@ def visited(cache: BankCache) -> Iterator[Client]:
     """Somebody with the token of an explorer of a bank."""
     with (
         served(lambda port: make_site(cache, TOKEN, port)) as address,
-        Client(base_url=address, timeout=60) as client,
+        # What the first request imports can take minutes on a busy machine.
+        Client(base_url=address, timeout=300) as client,
     ):
         client.cookies.set(f"attnbank-{address.split(':')[-1]}", TOKEN)
         yield client
