@@ -170,7 +170,8 @@ def _or_error(context: RequestContext, make: Callable[[], dict[str, Any]]) -> di
 
 def heads_map(context: RequestContext) -> dict[str, Any]:
     """The heads in the plane of figure 6, as marks."""
-    return records.map_record(context.query("figure_6", run=context.run_name).frame)
+    run = _run(context, context.parts["run"])
+    return records.map_record(context.query("figure_6", run=run.name).frame)
 
 
 def examples(context: RequestContext) -> list[dict[str, Any]]:
@@ -225,20 +226,18 @@ def changes(context: RequestContext) -> list[dict[str, Any]]:
 _BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
 
 
-def example_page(context: RequestContext) -> dict[str, Any]:
+def example_page(context: RequestContext) -> list[dict[str, Any]]:
     """A page of all examples of one kind: right, wrong, or one kind of error."""
     run = _run(context, context.parts["run"])
     layer, head = layer_and_head(context.parts["head"])
     relation, direction = _relation_and_direction(context, run)
     most, page = context.number("most", 50, 1, 500), context.number("page", 1, 1, 1_000_000)
     with context.bank.backend.answering():
-        return records.frame_record(
-            context.bank.backend.internal(
-                "examples/example_page", run=run.name, relation=relation, layer=layer, head=head,
-                direction=direction, breakdown=context.choice_parameter("breakdown", _BREAKDOWNS),
-                value=context.text_parameter("value", "none"), most=most, skipped=(page - 1) * most,
-            )
-        )  # fmt: skip
+        return context.bank.backend.internal(
+            "examples/example_page", run=run.name, relation=relation, layer=layer, head=head,
+            direction=direction, breakdown=context.choice_parameter("breakdown", _BREAKDOWNS),
+            value=context.text_parameter("value", "none"), most=most, skipped=(page - 1) * most,
+        ).to_dicts()  # fmt: skip
 
 
 def _relation_and_direction(context: RequestContext, run: Run) -> tuple[str, str]:

@@ -49,8 +49,9 @@ from attnbank.sql.run_choice import Run, chosen_run
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
-_FOLDERS = ("answers", "sheets")
-_OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, *_FOLDERS)
+CONTENTS = "contents.json"
+_FOLDERS = ("answers", "maps", "nearest", "profiles", "sheets")
+_OF_A_BANK = (BANK, MANIFEST, ANALYSES, CONTENTS, PAGE, DIGEST, *_FOLDERS)
 # The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
 # Tells GitHub Pages to serve the files unchanged.
@@ -278,9 +279,9 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
             bank = handle.bank
             runs = {run.id: run for run in (_get_run(bank, name) for name in names)}
             steps = len(runs) * (len(analyses()) + 1)
-            for at, _ in enumerate(_write_answers(folder / "answers", handle, runs)):
+            for at, _ in enumerate(_write_answers(folder, handle, runs)):
                 on_progress(Progress("answering", min(at, steps), steps))
-            _write_json(folder / "answers" / "contents.json", records.contents_record(bank))
+            _write_json(folder / CONTENTS, records.contents_record(bank))
             for run in runs.values():
                 for count in _write_sheets(folder / "sheets" / str(run.id), bank, run):
                     on_progress(Progress("drawing", count, None))
@@ -306,21 +307,22 @@ def _get_run(bank: Bank, name: str) -> Run:
 def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) -> Iterator[str]:
     """Write the rows of all analyses, for each run; yield the name of each step.
 
-    In `folder`, each run has a folder with `ANALYSIS.json`, `ANALYSIS.light.svg`,
-    `ANALYSIS.dark.svg`, `profile.json`, `nearest.json` and `map.json`; the folder `any` has the
+    Each run has a folder in `answers` with `ANALYSIS.json`, `ANALYSIS.light.svg` and
+    `ANALYSIS.dark.svg`, and a file in `profiles`, `nearest` and `maps`; `answers/any` has the
     analyses that read no single run.
     """
+    answers = folder / "answers"
     for number, run in runs.items():
         for name, analysis in analyses().items():
             if _takes_run(analysis):
                 yield f"{name} of {run.name}"
-                _write_answer(folder / str(number), handle, analysis, {"run": run.name})
+                _write_answer(answers / str(number), handle, analysis, {"run": run.name})
         yield f"heads of {run.name}"
-        _write_records(folder / str(number), handle.bank, run)
+        _write_records(folder, handle.bank, run)
     for name, analysis in analyses().items():
         if not _takes_run(analysis):
             yield name
-            _write_answer(folder / "any", handle, analysis, {})
+            _write_answer(answers / "any", handle, analysis, {})
 
 
 def _takes_run(analysis: Analysis) -> bool:
@@ -362,16 +364,16 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
         return records.map_record(bank.query("figure_6", run=run.name))
 
     for name, make in (
-        ("profile", partial(records.profile_record, bank, run)),
+        ("profiles", partial(records.profile_record, bank, run)),
         ("nearest", partial(records.nearest_record, bank, run)),
-        ("map", heads_map),
+        ("maps", heads_map),
     ):
         with collecting_warnings():
             try:
                 record = make()
             except AttnbankError as error:
                 record = {"error": records.fault_record(error, bank, bank.path.name)}
-        _write_json(folder / f"{name}.json", record)
+        _write_json(folder / name / f"{run.id}.json", record)
 
 
 def _write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:

@@ -6,7 +6,7 @@ of those that need no question:
     bank.json, analyses.json, contents.json  runs, corpora, defaults; parameters, measures; tables
     answers/RUN/ANALYSIS.json                the rows of an analysis, by column (.csv, .svg, ...)
     profiles/RUN.json, nearest/RUN.json      what each head finds, and the heads most like it
-    map.json                                 the heads in a plane
+    maps/RUN.json                            the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
     changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
     cards/RUN/HEAD.svg                       one head as a picture
@@ -46,6 +46,7 @@ from attnbank.queries.sentences.attention import (
     note_on_missing_weights,
     sentence_records,
 )
+from attnbank.queries.sentences.cards import BEHAVIOURS
 from attnbank.queries.sentences.choosing import (
     ChosenSentence,
     choose_run_over_corpus,
@@ -218,7 +219,15 @@ def catalogue() -> dict[str, Any]:
         {"key": key, "is_share": measure.is_share, **asdict(measure)}
         for key, measure in measures().items()
     ]
-    return {"analyses": listed, "measures": grids}
+    return {
+        "analyses": listed, "measures": grids,
+        "small_grids": [dict(zip(("key", "title", "only"), grid, strict=True)) for grid in _SMALL],
+        # Each as label, analysis, column, column of uniform attention, column to divide by.
+        "behaviours": [
+            *((*behaviour, None) for behaviour in BEHAVIOURS),
+            ("entropy (of uniform)", "entropy", "entropy", None, "uniform"),
+        ],
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -257,6 +266,18 @@ MEASURES = {
     "coreference": HeadMeasure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
     "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
 }
+
+
+# The small grids of the atlas: the key of a measure (or gain, the best relation), a title, and the
+# kind of model that alone has it.
+_SMALL = (
+    ("previous", "Previous token", None), ("next", "Next token", "encoder"),
+    ("self", "Itself", None), ("cls", "[CLS]", "encoder"), ("sep", "[SEP]", "encoder"),
+    ("sink_head.sink", "Sink", "decoder"), ("punctuation", "Punctuation", None),
+    ("entropy", "Entropy", None), ("gain", "Best relation", None),
+    ("coreference", "Coreference", None), ("induction_head.weight", "Induction", "decoder"),
+    ("duplicate_token_head.weight", "Duplicate token", "decoder"),
+)  # fmt: skip
 
 
 @cache
@@ -498,10 +519,10 @@ def words_record(
 def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]:
     """One sentence as `Bank.show` shows it, for pages to draw.
 
-    `words` are (position, text, index, is_special, is_matched), `mentions` (entity, first, last,
-    head) in positions. A panel has `weights` (from, to, weight; to is null for all that is not
-    shown) and `gold` arcs (from, to, is_found). The gold tree is there even if it is not wanted:
-    a line of words has it above.
+    `words` have position, text, index, is_special and is_matched, `mentions` are (entity, first,
+    last, head) in positions. A panel has `weights` (from, to, weight; to is null for all that is
+    not shown) and `gold` arcs (from, to, is_found). The gold tree is there even if it is not
+    wanted: a line of words has it above.
     """
     first = view.panels[0]
     sentence, marked = next(iter(view.marked.items()))
@@ -516,7 +537,7 @@ def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]
         "name": first.sentence,
         "facts": [*pictures.note_lines(view.panels, view.facts)],
         "norms": view.facts.measure.endswith("norms"),
-        "words": first.words.rows(),
+        "words": first.words.to_dicts(),
         "mentions": first.mentions.rows(),
         "trees": [
             tree | {"isGold": at == 0, "isWanted": wants_tree or bool(view.facts.trees)}

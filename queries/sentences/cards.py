@@ -54,7 +54,7 @@ _MIN_COUNTS = (100, 10)
 _CANDIDATES = 12
 
 # The behaviours, as (label, analysis, column, column of uniform attention).
-_BEHAVIOURS = (
+BEHAVIOURS = (
     ("previous token", "relative_position", "previous", "previous_chance"),
     ("next token", "relative_position", "next", "next_chance"),
     ("itself", "relative_position", "self", "chance"),
@@ -243,7 +243,7 @@ class _Reader:
             if self.control is not None:
                 beside = self.of_head(analysis, self.control)
                 controls[analysis] = beside.row(0, named=True) if beside.height else {}
-        for label, analysis, column, chance in _BEHAVIOURS:
+        for label, analysis, column, chance in BEHAVIOURS:
             value = own.get(analysis, {}).get(column)
             if value is not None:
                 random = controls.get(analysis, {}).get(column)

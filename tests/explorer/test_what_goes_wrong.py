@@ -183,7 +183,7 @@ def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
         "/answers/any/compare_runs.json",
         f"/shown.json?sentence={story(1)}&head=1-1",
         "/answers/any/best_head.json",
-        "/map.json",
+        "/maps/5.json",
         "/contents.json",
     )
     try:

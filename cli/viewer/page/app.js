@@ -1,13 +1,13 @@
-// The pages of a bank: an address names a view, whose records a connector reads (rest.js from the
-// server; a published page from its files and DuckDB).
+// The pages of a bank: an address names a view, whose records a connector reads.
 import { Atlas } from "./atlas.js";
 import { compareView } from "./compare.js";
 import { Context } from "./context.js";
 import { html, render } from "./dom.js";
-import { Fault } from "./fault.js";
+import { examplesView } from "./examples.js";
+import { attempt, Fault } from "./fault.js";
 import { findView } from "./find.js";
-import { faultBox } from "./forms.js";
-import { examplesView, headView } from "./head.js";
+import { faultBox, hint, note } from "./forms.js";
+import { headView } from "./head.js";
 import { mapView } from "./map.js";
 import { modelView, sentenceView, typedView } from "./sentence.js";
 import { analysisView, bare, contentsView, EXAMPLE, statementView, tablesView } from "./tables.js";
@@ -29,23 +29,27 @@ const VIEWS = [
 ];
 
 class App {
+  name = document.title;
+  statements = new Set([EXAMPLE]);
+  turn = 0;
+
   // `places` reads and makes addresses, and tells of new ones.
   constructor(main, connector, places) {
     Object.assign(this, { main, connector, places });
-    this.name = document.title;
-    this.statements = new Set([EXAMPLE]);
-    this.turn = 0;
   }
 
   async start() {
-    const [record, { analyses, measures }] = await Promise.all([this.connector.bank(), this.connector.catalogue()]);
     const { connector } = this;
-    this.bank = { ...record, analyses, connector, measures: new Map(measures.map((measure) => [measure.key, measure])) };
+    const records = ["/bank.json", "/analyses.json"].map((path) => connector.get(path));
+    const [bank, catalogue] = await Promise.all(records);
+    const measures = new Map(catalogue.measures.map((measure) => [measure.key, measure]));
+    this.bank = { ...bank, ...catalogue, measures, connector };
     this.main.replaceChildren();
     this.main.addEventListener("submit", (event) => this.#submit(event));
     this.main.addEventListener("change", ({ target }) => {
       // What is chosen or ticked is shown at once; the atlas and text fields have their own ways.
-      if (target.matches("form:not(.atlas-controls) :is(select, [type=checkbox])")) target.form.requestSubmit();
+      const isAtOnce = target.matches("form:not(.atlas-controls) :is(select, [type=checkbox])");
+      if (isAtOnce) target.form.requestSubmit();
     });
     this.places.watch(() => this.show());
     await this.show();
@@ -58,52 +62,42 @@ class App {
     const { path, given } = this.places.here();
     if (path !== this.path) scrollTo(0, 0);
     this.path = path;
-    let view = null;
-    if (path === "/" || path === "/heads" || path === "/overview") {
-      await this.#showAtlas();
-    } else {
-      this.atlas = null;
-      this.main.setAttribute("aria-busy", "true");
-      const title = VIEWS.find(([pattern]) => pattern.test(path))?.[2] ?? "";
-      if (!this.main.children.length) render(html`<h1>${title}</h1><p class="hint">Loading…</p>`, this.main);
-      view = await this.#showView(path, given, turn);
-    }
+    const isAtlas = ["/", "/heads", "/overview"].includes(path);
+    const view = isAtlas ? await this.#showAtlas(given.run) : await this.#showView(path, given, turn);
     if (turn !== this.turn) return; // somebody went on meanwhile
     this.main.removeAttribute("aria-busy");
     await view?.after?.(this.main);
-    if (turn !== this.turn) return;
-    this.main.dataset.address = address;
+    if (turn === this.turn) this.main.dataset.address = address;
   }
 
-  async #showAtlas() {
+  async #showAtlas(run) {
     if (!this.atlas) {
-      this.atlas = new Atlas(this);
       this.main.replaceChildren();
       render(html`<h1>Atlas of heads</h1><div id="atlas"></div>`, this.main);
-      this.atlas.container = this.main.querySelector("#atlas");
+      this.atlas = new Atlas(this, this.main.querySelector("#atlas"));
     }
     this.main.removeAttribute("aria-busy");
-    this.#name("Atlas of heads", "/", this.places.here().given.run);
+    this.#name("Atlas of heads", "/", run);
     await this.atlas.read();
   }
 
   async #showView(path, given, turn) {
+    this.atlas = null;
+    this.main.setAttribute("aria-busy", "true");
     const [, make, title] = VIEWS.find(([pattern]) => pattern.test(path)) ?? [];
+    const isEmpty = !this.main.children.length;
+    if (isEmpty) render(html`<h1>${title ?? ""}</h1>${hint("Loading…")}`, this.main);
     const context = new Context(this, path, given);
-    let view;
-    try {
+    const [made, fault] = await attempt(async () => {
       if (!make) throw new Fault("There is no such page.");
-      view = { title, ...await make(context) };
-    } catch (error) {
-      if (!(error instanceof Fault)) console.error(error);
-      const shown = error instanceof Fault ? error : new Fault(`unexpected ${error.name}: ${error.message}`);
-      view = { title: title ?? "Page not found", content: faultBox(shown) };
-    }
+      return make(context);
+    }).catch((error) => [null, unexpected(error, `unexpected ${error.name}`)]);
+    const view = made ? { title, ...made } : { title: title ?? "Page not found", content: faultBox(fault) };
     if (turn !== this.turn) return null;
     const resume = focusIn(this.main);
     this.main.replaceChildren();
     render(html`<h1>${view.heading ?? view.title}</h1>
-      ${context.notes.map((note) => html`<p class="note">${note}</p>`)}
+      ${context.notes.map(note)}
       ${view.content}
       ${tools(context, view)}`, this.main);
     resume();
@@ -127,9 +121,7 @@ class App {
   // Load what a published bank is asked with, then show the view again with what needed it.
   async loadBank() {
     this.main.setAttribute("aria-busy", "true");
-    await this.connector.open().catch((error) => {
-      if (!(error instanceof Fault)) throw error;
-    });
+    await attempt(() => this.connector.open());
     await this.show();
   }
 
@@ -141,7 +133,7 @@ class App {
   #submit(event) {
     if (event.defaultPrevented) return; // a form of the atlas
     event.preventDefault();
-    const values = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== ""));
+    const values = Object.fromEntries(new FormData(event.target));
     if (values.statement) this.statements.add(bare(values.statement));
     this.places.go(this.places.link(this.path, values));
   }
@@ -160,17 +152,19 @@ function focusIn(main) {
   };
 }
 
+// An error that nobody foresaw, to show to the reader.
+function unexpected(error, what) {
+  console.error(error);
+  return new Fault(`${what}: ${error.message}`);
+}
+
 // Show the pages of a bank, or why they cannot be shown.
 export async function open(connector, places) {
   const main = document.getElementById("content");
   const app = new App(main, connector, places);
-  try {
-    await app.start();
-  } catch (error) {
-    if (!(error instanceof Fault)) console.error(error);
-    const shown = error instanceof Fault ? error : new Fault(`This page cannot be shown: ${error.message}`);
-    render(html`<h1>${app.name}</h1>${faultBox(shown)}`, main);
-    main.removeAttribute("aria-busy");
-  }
-  return app;
+  const [, fault] = await attempt(() => app.start())
+    .catch((error) => [null, unexpected(error, "This page cannot be shown")]);
+  if (!fault) return;
+  render(html`<h1>${app.name}</h1>${faultBox(fault)}`, main);
+  main.removeAttribute("aria-busy");
 }

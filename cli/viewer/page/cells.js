@@ -1,65 +1,121 @@
-// Frames as people read them: the same roundings as on the command line (queries/table_formats.py).
+// Frames, and their cells as people read them: rounded as on the command line
+// (queries/table_formats.py).
+
+// Rows by column: `columns` have a name and a kind. A record that has more (notes, the run that
+// answered) keeps it.
+export class Frame {
+  #rows = null;
+  notes = [];
+
+  constructor(record) {
+    const at = record.columns.findIndex((column) => column.name === "run");
+    this.run = record.values[at]?.[0] ?? null; // the run in the first row
+    Object.assign(this, record);
+  }
+
+  // The frame of objects; columns are [name, kind].
+  static of(rows, columns) {
+    return new Frame({
+      columns: columns.map(([name, kind]) => ({ name, kind })),
+      values: columns.map(([name]) => rows.map((row) => row[name] ?? null)),
+    });
+  }
+
+  get height() {
+    return this.values[0]?.length ?? 0;
+  }
+
+  get rows() {
+    this.#rows ??= Array.from({ length: this.height }, (_, at) => Object.assign(
+      Object.create(null),
+      Object.fromEntries(this.columns.map(({ name }, column) => [name, this.values[column][at]])),
+    ));
+    return this.#rows;
+  }
+
+  // The rows for which a condition holds.
+  where(condition) {
+    return this.at(this.rows.flatMap((row, at) => (condition(row) ? [at] : [])));
+  }
+
+  // The rows at these places.
+  at(places) {
+    return new Frame({ ...this, values: this.values.map((values) => places.map((at) => values[at])) });
+  }
+
+  slice(first, last) {
+    return new Frame({ ...this, values: this.values.map((values) => values.slice(first, last)) });
+  }
+
+  // The columns for which a condition holds.
+  select(condition) {
+    const places = [...this.columns.keys()].filter((at) => condition(this.columns[at], this.values[at]));
+    return new Frame({
+      ...this, columns: places.map((at) => this.columns[at]), values: places.map((at) => this.values[at]),
+    });
+  }
+}
 
 // A number with so many decimals; of two equally near ones the even, as Python rounds.
 export function fixed(value, decimals) {
   const rounded = value.toFixed(decimals);
   const exact = value.toFixed(100);
-  const remainder = exact.slice(exact.indexOf(".") + 1 + decimals);
-  if (!/^50*$/.test(remainder)) return rounded;
-  const cut = exact.slice(0, exact.indexOf(".") + (decimals ? 1 + decimals : 0));
-  const last = Number(cut.at(-1));
-  return last % 2 ? rounded : cut;
+  const end = exact.indexOf(".") + 1 + decimals;
+  if (!/^50*$/.test(exact.slice(end))) return rounded;
+  const cut = exact.slice(0, decimals ? end : end - 1);
+  return cut.at(-1) % 2 ? rounded : cut;
 }
 
+// Three digits, as Python's format .3g.
 function significant(value) {
-  if (value === 0) return "0";
-  const exponent = Number(value.toExponential(2).split("e")[1]);
-  if (exponent >= -4 && exponent < 3) {
-    const text = fixed(value, Math.max(0, 2 - exponent));
-    return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
-  }
   const [digits, power] = value.toExponential(2).split("e");
-  const short = digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
-  return `${short}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+  const isPlain = power >= -4 && power < 3;
+  const text = isPlain ? fixed(value, 2 - power) : digits;
+  const short = text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  return isPlain ? short : `${short}e${power[0]}${power.slice(1).padStart(2, "0")}`;
 }
 
-function pattern(values) {
-  const sizes = values.filter((values) => typeof values === "number" && Number.isFinite(values) && values).map(Math.abs);
-  if (!sizes.length) return 3;
-  const most = sizes.reduce((largest, size) => Math.max(largest, size));
-  if (most >= 1e6 || most < 0.005) return null;
+// The decimals of all numbers of a column; null for three digits.
+function decimalsOf(values) {
+  const most = values.filter(Number.isFinite).reduce((size, value) => Math.max(size, Math.abs(value)), 0);
+  if (most && (most >= 1e6 || most < 0.005)) return null;
   return most >= 1000 ? 1 : 3;
 }
 
-function rounded(value, decimals, isP) {
+function rounded(value, decimals, isP = false) {
   if (typeof value === "string") return value;
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (!Number.isFinite(value)) return String(value).replace("NaN", "nan").replace("Infinity", "inf");
   if (isP && value >= 0 && value < 0.001) return "<0.001";
   const text = decimals === null ? significant(value) : fixed(value, decimals);
   return /^[-0.]*$/.test(text) ? text.replace(/^-/, "") : text;
 }
 
+// How two values are sorted: null stands last.
+export function compared(one, other) {
+  if (one === other) return 0;
+  return one === null || (other !== null && one > other) ? 1 : -1;
+}
+
 export const isP = (name) => name.split("_").includes("p");
 
 // A text as one line: what has no picture of its own is written out, as on the command line.
-export function harmless(text) {
+function harmless(text) {
   return text.replace(/[\p{C}\p{Z}]/gu, (character) => {
-    if (character === " " || character === "\u200c" || character === "\u200d") return character;
+    if (" \u200c\u200d".includes(character)) return character;
     const number = character.codePointAt(0);
-    const usual = { 9: "\\t", 10: "\\n", 13: "\\r" }[number];
-    const digits = number.toString(16);
-    return usual ?? (number < 0x100 ? `\\x${digits.padStart(2, "0")}`
-      : number < 0x10000 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`);
+    const [sign, width] = number < 0x100 ? ["x", 2] : number < 0x10000 ? ["u", 4] : ["U", 8];
+    return { 9: "\\t", 10: "\\n", 13: "\\r" }[number]
+      ?? `\\${sign}${number.toString(16).padStart(width, "0")}`;
   });
 }
 
-export function asText(value) {
+function asText(value) {
   if (value === null || value === undefined) return "";
-  if (typeof value === "boolean") return value ? "true" : "false";
-  if (typeof value === "number") return Number.isInteger(value) ? String(value) : rounded(value, pattern([value]), false);
+  if (typeof value === "number" && !Number.isInteger(value)) return rounded(value, decimalsOf([value]));
   if (Array.isArray(value)) return `[${value.map(inList).join(", ")}]`;
   if (typeof value === "object") {
-    return `{${Object.entries(value).map(([name, field]) => `${asText(name)}: ${inList(field)}`).join(", ")}}`;
+    const fields = Object.entries(value).map(([name, field]) => `${asText(name)}: ${inList(field)}`);
+    return `{${fields.join(", ")}}`;
   }
   return harmless(String(value));
 }
@@ -67,64 +123,31 @@ export function asText(value) {
 const inList = (value) => (value === null || value === undefined ? "null" : asText(value));
 
 // Columns of ids that say where a row stands (sql/ids.py), and how far those of two corpora are apart.
-const PLACED = new Set(["document", "sentence", "word", "mention", "entity", "first_word", "last_word", "head_word", "dependent", "head", "sequence"]);
+const PLACED = new Set([
+  "document", "sentence", "word", "mention", "entity", "first_word", "last_word", "head_word", "dependent",
+  "head", "sequence",
+]);
 const CORPUS = 2 ** 40;
 
 // The columns as text, each with whether it holds numbers.
-export function columnsAsText(frame) {
-  return frame.columns.map(({ name, kind }, at) => {
-    const values = frame.values[at];
-    let cells;
-    if (kind === "float") {
-      const p = isP(name);
-      const decimals = p ? 3 : pattern(values);
-      cells = values.map((values) => (values === null ? "" : rounded(values, decimals, p)));
-    } else if (PLACED.has(name) && values.some((id) => id >= CORPUS)) {
-      // 1099511627788 is the 12th of the second corpus, 2:12.
-      cells = values.map((id) => (id === null ? "" : `${Math.floor(id / CORPUS) + 1}:${id % CORPUS}`));
-    } else {
-      cells = values.map(asText);
-    }
-    return { name: harmless(name), cells, is_number: kind === "float" || kind === "integer" };
+export function columnsAsText({ columns, values: all }) {
+  return columns.map(({ name, kind }, at) => {
+    const values = all[at];
+    const decimals = isP(name) ? 3 : kind === "float" ? decimalsOf(values) : null;
+    // 1099511627788 is the 12th of the second corpus, 2:12.
+    const isPlaced = PLACED.has(name) && values.some((id) => id >= CORPUS);
+    const cell = (value) => (value === null ? "" : kind === "float" ? rounded(value, decimals, isP(name))
+      : isPlaced ? `${Math.floor(value / CORPUS) + 1}:${value % CORPUS}` : asText(value));
+    return { name: harmless(name), cells: values.map(cell), is_number: /float|integer/.test(kind) };
   });
 }
 
-export const heightOf = (frame) => (frame.values.length ? frame.values[0].length : 0);
-
-// The rows of a frame as objects.
-export function rowsOf(frame) {
-  const rows = [];
-  for (let at = 0; at < heightOf(frame); at++) {
-    const row = Object.create(null);
-    frame.columns.forEach(({ name }, column) => {
-      row[name] = frame.values[column][at];
-    });
-    rows.push(row);
-  }
-  return rows;
-}
-
-// A frame of objects, all with the same columns: [name, kind].
-export function frameOf(rows, columns) {
-  return {
-    columns: columns.map(([name, kind]) => ({ name, kind })),
-    values: columns.map(([name]) => rows.map((row) => row[name] ?? null)),
-  };
-}
-
-// The rows for which a condition holds.
-export function filtered(frame, condition) {
-  const indexes = rowsOf(frame).map((row, at) => [row, at]).filter(([row]) => condition(row)).map(([, at]) => at);
-  return { ...frame, values: frame.values.map((values) => indexes.map((at) => values[at])) };
-}
-
-export function csv(frame) {
+export function csv({ columns, values }) {
   const cell = (value) => {
-    if (value === null || value === undefined) return "";
     const text = typeof value === "object" ? JSON.stringify(value) : String(value);
     return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const lines = [frame.columns.map(({ name }) => cell(name)).join(",")];
-  for (let at = 0; at < heightOf(frame); at++) lines.push(frame.values.map((values) => cell(values[at])).join(","));
-  return `${lines.join("\n")}\n`;
+  const rows = Array.from(values[0] ?? [], (_, at) => values.map((column) => column[at] ?? null));
+  return [columns.map(({ name }) => name), ...rows]
+    .map((row) => `${row.map((value) => (value === null ? "" : cell(value))).join(",")}\n`).join("");
 }

@@ -1,5 +1,4 @@
 // The commands that give what a view shows, as somebody types them in a shell.
-import { heightOf } from "./cells.js";
 
 // A word as a shell takes it.
 export function shell(text) {
@@ -33,26 +32,28 @@ export function command(context, what, options = {}) {
 export function rowsCommand(context, name, given, columnValues = {}) {
   const conditions = Object.entries(columnValues).map(([key, value]) => `${key} = ${literal(value)}`);
   if (!conditions.length) return command(context, `query ${name}`, asOptions(context, name, given));
-  const values = Object.entries(given).filter(([, value]) => value !== null).map(([key, value]) => `${key} := ${literal(value)}`);
-  return command(context, `sql ${shell(`from ${name}(${values.join(", ")}) where ${conditions.join(" and ")}`)}`);
-}
-
-export function plotCommand(context, name, given, options = {}) {
-  return command(context, `plot ${name}`, { ...asOptions(context, name, given), ...options, output: `${name}.svg` });
+  const values = Object.entries(given).filter(([, value]) => value !== null)
+    .map(([key, value]) => `${key} := ${literal(value)}`);
+  const statement = `from ${name}(${values.join(", ")}) where ${conditions.join(" and ")}`;
+  return command(context, `sql ${shell(statement)}`);
 }
 
 function asOptions(context, name, given) {
   const { parameters } = context.bank.analyses[name];
-  const switches = new Set(parameters.filter((parameter) => parameter.type === "boolean").map((parameter) => parameter.name));
+  const isSwitch = (key) => parameters.some(({ name: known, type }) => known === key && type === "boolean");
   return Object.fromEntries(Object.entries(given).map(([key, value]) => (
-    switches.has(key) && value ? [value === "true" ? key : `no_${key}`, true] : [key, value])));
+    isSwitch(key) && value ? [value === "true" ? key : `no_${key}`, true] : [key, value])));
 }
 
 // The picture of an analysis: its files, and the command that draws it.
 export function pictureOf(context, name, given, frame, options = {}) {
-  if (!context.bank.analyses[name].plot || !heightOf(frame) || frame.undrawn) return {};
+  if (!context.bank.analyses[name].plot || !frame.height || frame.undrawn) return {};
+  const path = `/answers/any/${name}`;
+  const { connector } = context;
   return {
-    files: context.connector.files(name, given, options),
-    plotCommand: plotCommand(context, name, given, options),
+    files: { ...connector.files(path, given, ["csv"]), ...connector.files(path, { ...given, ...options }) },
+    plotCommand: command(context, `plot ${name}`, {
+      ...asOptions(context, name, given), ...options, output: `${name}.svg`,
+    }),
   };
 }

@@ -2,123 +2,132 @@
 // best heads of both on the words that they share.
 import { arcLine, judge, KEY } from "./arcs.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
-import { heightOf, rowsOf } from "./cells.js";
 import { thousands } from "./context.js";
 import { html, render, svg } from "./dom.js";
-import { Fault } from "./fault.js";
-import { choice, directionBox, faultBox, relationBox, runBox, showSentences, tick } from "./forms.js";
+import { hitOf, sentenceOf, widthIn } from "./examples.js";
+import { attempt, Fault } from "./fault.js";
+import {
+  choice, directionBox, faultBox, hint, inWords, relationBox, runBox, showSentences, tick,
+} from "./forms.js";
 import { gridOf } from "./grids.js";
-import { hitOf } from "./head.js";
 import { endsOf, percent, stretched, valuesOf } from "./measures.js";
 import { table } from "./tables.js";
 
 export async function compareView(context) {
   const { bank } = context;
-  if (!bank.runs.length) return { content: html`<p>The bank has no run yet: <code>${command(context, "ingest CORPUS -m MODEL")}</code></p>` };
-  if (bank.runs.length === 1) {
-    return { content: html`<p>The bank has one run, and nothing to compare it with.</p>
-      <p>For the same model with random weights: <code>${command(context, `ingest CORPUS -m ${shell(bank.models[0]?.name ?? "MODEL")} --random-weights 1`)}</code></p>` };
-  }
+  if (bank.runs.length < 2) return { content: tooFew(context) };
   const measures = [...bank.measures].filter(([key]) => !key.startsWith("probe"));
   const state = {
     by: context.choice("by", measures.map(([key]) => key)), relation: context.text("relation", "all"),
     direction: context.choice("direction", bank.directions),
   };
   const stretches = context.flag("stretch");
-  const names = [context.text("run_a") || null, context.text("run_b") || null];
-  const view = {};
-  let rows = null;
-  let best = null; // the best heads of both runs for the relation
-  try {
-    view.frame = await context.query("compare_runs", { run_a: names[0], run_b: names[1] });
-    if (heightOf(view.frame)) {
-      const [first] = rowsOf(view.frame);
-      names[0] ??= first.run_a;
-      names[1] ??= first.run_b;
-    }
-    const given = { run_a: names[0], run_b: names[1] };
-    view.command = rowsCommand(context, "compare_runs", given);
-    Object.assign(view, pictureOf(context, "compare_runs", given, view.frame));
-    rows = table(context, view.frame, "Both runs, relation by relation", {
-      hides: ["run_a", "run_b"], links: { relation: (row) => context.link("/compare", { ...context.given, relation: row.relation }) },
-    });
-    best = rowsOf(view.frame).find((row) => row.relation === state.relation) ?? null;
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    view.error = error;
-  }
-  const sides = await Promise.all(names.map((name) => sideOf(context, name, state)));
+  const given = { run_a: context.text("run_a") || null, run_b: context.text("run_b") || null };
+  const [frame, error] = await attempt(() => context.query("compare_runs", given));
+  const [first] = frame?.rows ?? [];
+  const runs = { run_a: given.run_a ?? first?.run_a ?? null, run_b: given.run_b ?? first?.run_b ?? null };
+  const sides = await Promise.all(Object.values(runs).map((name) => sideOf(context, name, state)));
   const grids = sides.map((side) => side.grid).filter(Boolean);
-  const ends = stretches ? stretched(new Map(grids.flatMap((grid, at) => [...grid.values].map(([name, value]) => [`${at} ${name}`, value]))))
-    : endsOf(grids.flatMap((grid) => grid.amounts), bank.measures.get(state.by).domain);
   const measure = bank.measures.get(state.by);
+  const ends = stretches ? stretched(grids.flatMap((grid) => [...grid.values.values()]))
+    : endsOf(grids.flatMap((grid) => grid.amounts), measure.domain);
+  const best = frame?.rows.find((row) => row.relation === state.relation); // heads of both runs
+  const toHead = (run) => (name) => context.link(`/head/${name}`, {
+    run, ...(measure.has_relation ? { relation: state.relation, direction: state.direction } : {}),
+  });
+  const side = ({ run, name, grid, why }) => html`<section><h2><bdi>${name}</bdi></h2>
+    ${grid ? gridOf(run, grid.values, {
+      ends, isShare: grid.isShare, caption: `${grid.title}: ${name}`, to: toHead(name),
+    }) : html`<p>${why}</p>`}</section>`;
   return {
-    ...view,
+    frame, ...(frame ? {
+      command: rowsCommand(context, "compare_runs", runs), ...pictureOf(context, "compare_runs", runs, frame),
+    } : {}),
     after: (main) => best && showChanges(context, best, main.querySelector(".changes")),
     content: html`<form>
-        ${runBox(context, names[0], "run_a", "First run")}${runBox(context, names[1], "run_b", "Second run")}
+        ${runBox(context, runs.run_a, "run_a", "First run")}
+        ${runBox(context, runs.run_b, "run_b", "Second run")}
         ${choice("Measure", "by", measures.map(([key, { title }]) => [key, title]), state.by)}
         ${measure.has_relation ? relationBox(context, state.relation) : null}
         ${measure.has_direction ? directionBox(context, state.direction) : null}
         ${tick("Rescale colours to these values", "stretch", stretches)}<button>Compare</button></form>
-      <div class="beside">${sides.map(({ run, name, grid, why }) => html`<section><h2><bdi>${name}</bdi></h2>
-        ${grid ? gridOf(run, grid.values, { ends, isShare: grid.isShare, caption: `${grid.title}: ${name}`, to: toHead(context, name, state, measure) }) : html`<p>${why}</p>`}</section>`)}
-        ${difference(context, sides, state, measure)}</div>
-      <p class="hint">Each grid is over all words of its run; both have the same colour scale. The table below is over the words that both runs share.</p>
+      <div class="beside">${sides.map(side)}${difference(sides, toHead)}</div>
+      ${hint("Each grid is over all words of its run; both have the same colour scale. The table below is"
+        + " over the words that both runs share.")}
       ${best ? html`<section class="changes"></section>` : null}
       <h2>The best head for each relation, on the words that both runs share</h2>
-      ${faultBox(view.error)}${rows}`,
+      ${faultBox(error)}
+      ${frame ? table(context, frame, "Both runs, relation by relation", {
+        hides: ["run_a", "run_b"],
+        links: { relation: ({ relation }) => context.link("/compare", { ...context.given, relation }) },
+      }) : null}`,
   };
 }
 
-const toHead = (context, run, { relation, direction }, measure) => (name) => context.link(`/head/${name}`, {
-  run, ...(measure.has_relation ? { relation, direction } : {}),
-});
+function tooFew(context) {
+  const { runs, models } = context.bank;
+  if (!runs.length) {
+    return html`<p>The bank has no run yet: <code>${command(context, "ingest CORPUS -m MODEL")}</code></p>`;
+  }
+  const random = `ingest CORPUS -m ${shell(models[0]?.name ?? "MODEL")} --random-weights 1`;
+  return html`<p>The bank has one run, and nothing to compare it with.</p>
+    <p>For the same model with random weights: <code>${command(context, random)}</code></p>`;
+}
 
+// A run with its grid, or why there is none.
 async function sideOf(context, name, state) {
   if (name === null) return { name: "no second run", why: "Choose a second run." };
-  try {
+  const [side, fault] = await attempt(async () => {
     const run = context.runOf(name);
-    const grid = await valuesOf({ ...context.bank, mayLoad: true }, run, state);
-    if (!grid.values.size) throw new Fault(`${grid.title} has no value for any head of this run.`, "Choose another measure.");
-    return { name, run, grid };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { name, why: `${error.fact} ${error.remedy}`.trim() };
-  }
+    const grid = await valuesOf(context.bank, run, state, { mayLoad: true });
+    if (grid.values.size) return { name, run, grid };
+    throw new Fault(`${grid.title} has no value for any head of this run.`, "Choose another measure.");
+  });
+  return side ?? { name, why: fault.text };
 }
 
 // What the first run has more, head by head, for two models of the same shape; as compare_runs has it.
-function difference(context, [a, b], state, measure) {
+function difference([a, b], toHead) {
   if (!a.grid || !b.grid || a.run.id === b.run.id) return null;
   if (a.run.heads !== b.run.heads || a.run.layer_numbers.join() !== b.run.layer_numbers.join()) {
-    return html`<section><h2>Difference</h2><p>The two models have heads in different numbers, so none of one belongs to one of the other.</p></section>`;
+    return html`<section><h2>Difference</h2><p>The two models have heads in different numbers, so none of
+      one belongs to one of the other.</p></section>`;
   }
-  const pairs = [...a.grid.values].map(([name, value]) => [name, value, b.grid.values.get(name) ?? null]).filter(([, one, other]) => one !== null && other !== null);
+  const pairs = [...a.grid.values].map(([name, value]) => [name, value, b.grid.values.get(name) ?? null])
+    .filter(([, one, other]) => one !== null && other !== null);
   const differences = new Map(pairs.map(([name, one, other]) => [name, one - other]));
   const reach = Math.max(0.01, ...[...differences.values()].map(Math.abs));
+  const { isShare, title } = a.grid;
+  const to = toHead(b.name);
+  const options = { ends: [-reach, 0, reach], isShare, caption: `${title}: difference`, to };
   return html`<section><h2>Difference: first minus second</h2>
-      ${gridOf(a.run, differences, { ends: [-reach, 0, reach], isShare: a.grid.isShare, caption: `${a.grid.title}: difference`, to: toHead(context, b.name, state, measure) })}</section>
-    <section><h2>Each head in both runs</h2>${scatter(context, pairs, [a, b], state, measure)}</section>`;
+      ${gridOf(a.run, differences, options)}</section>
+    <section><h2>Each head in both runs</h2>${scatter(pairs, [a.name, b.name], isShare, to)}</section>`;
 }
 
 const SIDE = 360;
 const EDGE = 44;
 
-function scatter(context, pairs, [a, b], state, measure) {
+function scatter(pairs, [nameA, nameB], isShare, to) {
   const amounts = pairs.flatMap(([, one, other]) => [one, other]);
   const ends = [Math.min(0, ...amounts), Math.max(...amounts) || 1];
-  const at = (value) => (value - ends[0]) / (ends[1] - ends[0]);
-  const x = (value) => EDGE + at(value) * (SIDE - 2 * EDGE);
-  const y = (value) => SIDE - EDGE - at(value) * (SIDE - 2 * EDGE);
-  const write = (value) => (a.grid.isShare ? percent(value) : value.toFixed(2));
-  const to = toHead(context, b.name, state, measure);
-  return svg`<svg class="scatter" viewBox=${`0 0 ${SIDE} ${SIDE}`} role="group" aria-label="Heads, first run against second">
+  const x = (value) => EDGE + (value - ends[0]) / (ends[1] - ends[0]) * (SIDE - 2 * EDGE);
+  const y = (value) => SIDE - x(value);
+  const write = (value) => (isShare ? percent(value) : value.toFixed(2));
+  const text = (content, at, top, anchor = "middle", transform = null) => svg`<text class="axis" x=${at}
+    y=${top} text-anchor=${anchor} transform=${transform}>${content}</text>`;
+  const point = ([name, one, other]) => svg`<a href=${to(name)}
+    aria-label=${`head ${name}: ${write(one)} and ${write(other)}`}>
+    <title>${`${name}: ${one.toFixed(3)} and ${other.toFixed(3)}`}</title>
+    <circle cx=${x(one)} cy=${y(other)} r="4"></circle></a>`;
+  return svg`<svg class="scatter" viewBox=${`0 0 ${SIDE} ${SIDE}`} role="group"
+      aria-label="Heads, first run against second">
     <line class="rule" x1=${x(ends[0])} y1=${y(ends[0])} x2=${x(ends[1])} y2=${y(ends[1])}></line>
-    ${ends.map((end) => svg`<text class="axis" x=${x(end)} y=${SIDE - EDGE + 16} text-anchor="middle">${write(end)}</text><text class="axis" x=${EDGE - 6} y=${y(end) + 4} text-anchor="end">${write(end)}</text>`)}
-    <text class="axis" x=${SIDE / 2} y=${SIDE - 8} text-anchor="middle">${a.name}</text>
-    <text class="axis" transform=${`translate(12 ${SIDE / 2}) rotate(-90)`} text-anchor="middle">${b.name}</text>
-    ${pairs.map(([name, one, other]) => svg`<a href=${to(name)} aria-label=${`head ${name}: ${write(one)} and ${write(other)}`}><title>${`${name}: ${one.toFixed(3)} and ${other.toFixed(3)}`}</title><circle cx=${x(one)} cy=${y(other)} r="4"></circle></a>`)}
+    ${ends.map((end) => text(write(end), x(end), SIDE - EDGE + 16))}
+    ${ends.map((end) => text(write(end), EDGE - 6, y(end) + 4, "end"))}
+    ${text(nameA, SIDE / 2, SIDE - 8)}
+    ${text(nameB, null, null, "middle", `translate(12 ${SIDE / 2}) rotate(-90)`)}
+    ${pairs.map(point)}
   </svg>`;
 }
 
@@ -127,44 +136,60 @@ const EXAMPLES = 3;
 // Words whose head is found in only one of two runs, by the best head of each for a relation.
 async function showChanges(context, row, section) {
   const { connector } = context;
+  const { relation } = row;
   const sides = ["a", "b"].map((side) => ({
-    run: context.runOf(row[`run_${side}`]), head: `${row[`layer_${side}`]}-${row[`head_${side}`]}`, direction: row[`direction_${side}`],
+    run: context.runOf(row[`run_${side}`]), head: `${row[`layer_${side}`]}-${row[`head_${side}`]}`,
+    direction: row[`direction_${side}`],
   }));
   const [a, b] = sides;
   const draw = (content) => {
-    if (section.isConnected) render(html`<h2>Words that changed: ${row.relation}</h2>${content}`, section);
+    if (section.isConnected) render(html`<h2>Words that changed: ${relation}</h2>${content}`, section);
   };
   if (a.run.corpus !== b.run.corpus) return;
   if (!connector.isLive) {
     draw(showSentences(() => context.app.loadBank()));
     return;
   }
-  draw(html`<p class="hint">Loading…</p>`);
-  try {
-    const changes = await connector.changes(a.run.id, b.run.id, {
-      relation: row.relation, head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction, most: EXAMPLES,
-    });
-    const count = (kind) => changes.find((change) => change.kind === kind && change.n !== null)?.n ?? 0;
-    const examples = await Promise.all(changes.filter((change) => change.n === null).map(async (change) => ({
-      ...change, records: await Promise.all(sides.map(({ run, head }) => connector.sentence(run.id, change.sentence, head))),
-    })));
-    const list = (kind, heading) => html`<section><h3>${heading}: ${thousands(count(kind))}</h3>
-      <ol class="examples">${examples.filter((example) => example.kind === kind).map((example) => html`<li>
-        ${sides.map((side, at) => changedLine(context, row.relation, side, example, { record: example.records[at], isRight: kind === (at ? "only_b" : "only_a") }))}</li>`)}</ol></section>`;
-    draw(html`<p>Of ${thousands(count("both") + count("only_a") + count("only_b") + count("neither"))} dependents that both heads can see the head of, both find ${thousands(count("both"))} and neither ${thousands(count("neither"))}.</p>
-      <p class="hint">The heads are those of the table below, which counts only the words that did not choose them; here all words count.</p>
-      ${KEY}<div class="beside">${list("only_a", html`Only ${a.head} of <bdi>${a.run.name}</bdi>`)}${list("only_b", html`Only ${b.head} of <bdi>${b.run.name}</bdi>`)}</div>`);
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    draw(faultBox(error));
+  draw(hint("Loading…"));
+  const [changes, fault] = await attempt(async () => {
+    const heads = { head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction };
+    const path = `/changes/${a.run.id}/${b.run.id}.json`;
+    const rows = await connector.get(path, { relation, ...heads, most: EXAMPLES });
+    return Promise.all(rows.map(async (change) => {
+      const isExample = change.n === null;
+      const records = (isExample ? sides : []).map(({ run, head }) => (
+        sentenceOf(connector, run, head, change.sentence)));
+      return { ...change, isExample, records: await Promise.all(records) };
+    }));
+  });
+  if (fault) {
+    draw(faultBox(fault));
+    return;
   }
+  const counts = new Map(changes.filter((change) => !change.isExample).map(({ kind, n }) => [kind, n]));
+  const count = (...kinds) => thousands(kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0));
+  const list = (kind, own) => html`<section>
+    <h3>Only ${own.head} of <bdi>${own.run.name}</bdi>: ${count(kind)}</h3>
+    <ol class="examples">${changes.filter((change) => change.isExample && change.kind === kind)
+      .map((change) => html`<li>${sides.map((side, at) => (
+        changedLine(context, relation, side, change, change.records[at], side === own)))}</li>`)}
+    </ol></section>`;
+  draw(html`<p>Of ${count("both", "only_a", "only_b", "neither")} dependents that both heads can see the head
+      of, both find ${count("both")} and neither ${count("neither")}.</p>
+    ${hint("The heads are those of the table below, which counts only the words that did not choose them;"
+      + " here all words count.")}
+    ${KEY}<div class="beside">${list("only_a", a)}${list("only_b", b)}</div>`);
 }
 
 // A sentence with what the head of one run does in it, which leads to the sentence.
-function changedLine(context, relation, { run, head, direction }, { sentence, sent_id: name, dependent, gold }, { record, isRight }) {
-  const judged = judge(record, { sentence, dependent, gold, direction, breakdown: isRight ? "right" : "wrong" });
-  const width = Math.max(300, Math.min(620, context.app.main.clientWidth - 30));
-  return html`<span class="hint">${head} of <bdi>${run.name}</bdi>, ${direction.replaceAll("_", " ")}</span><a class="where" title=${`${name}: head ${head} of ${run.name}`} href=${context.link("/sentence", {
-    sentence, head, relation, direction, run: run.name, hit: hitOf(sentence, [dependent, gold]),
-  })}>${arcLine(record, sentence, judged, width)}</a>`;
+function changedLine(context, relation, { run, head, direction }, change, record, isRight) {
+  const { sentence, sent_id: name, dependent, gold } = change;
+  const judged = judge(record, {
+    sentence, dependent, gold, direction, breakdown: isRight ? "right" : "wrong",
+  });
+  const hit = hitOf(sentence, [dependent, gold]);
+  const address = context.link("/sentence", { sentence, head, relation, direction, run: run.name, hit });
+  return html`<span class="hint">${head} of <bdi>${run.name}</bdi>, ${inWords(direction)}</span>
+    <a class="where" title=${`${name}: head ${head} of ${run.name}`}
+      href=${address}>${arcLine(record, sentence, judged, widthIn(context.app.main))}</a>`;
 }

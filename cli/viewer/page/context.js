@@ -6,9 +6,10 @@ const LONGEST = 20_000; // characters of a parameter
 const ROWS = 500; // of a table, on one page
 
 export class Context {
+  notes = [];
+
   constructor(app, path, given) {
     Object.assign(this, { app, path, given, bank: app.bank, connector: app.connector });
-    this.notes = [];
   }
 
   // The run in the address, by name or id.
@@ -18,22 +19,21 @@ export class Context {
 
   text(name, usual = "") {
     const value = this.given[name] ?? usual;
-    if (value.length > LONGEST) throw new Fault(`${name} has ${thousands(value.length)} characters.`, `Give at most ${thousands(LONGEST)}.`);
-    return value;
+    if (value.length <= LONGEST) return value;
+    const [size, most] = [value.length, LONGEST].map(thousands);
+    throw new Fault(`${name} has ${size} characters.`, `Give at most ${most}.`);
   }
 
   choice(name, choices) {
     const choice = this.text(name, choices[0]);
-    if (!choices.includes(choice)) throw new Fault(`${name} cannot be ${choice}.`, `Use one of: ${choices.join(", ")}.`);
-    return choice;
+    if (choices.includes(choice)) return choice;
+    throw new Fault(`${name} cannot be ${choice}.`, `Use one of: ${choices.join(", ")}.`);
   }
 
   number(name, usual, least, most) {
     const text = this.text(name, String(usual));
-    if (!/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most) {
-      throw new Fault(`${name} cannot be ${text}.`, `Give a number from ${least} to ${most}.`);
-    }
-    return Number(text);
+    if (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text);
+    throw new Fault(`${name} cannot be ${text}.`, `Give a number from ${least} to ${most}.`);
   }
 
   flag(name) {
@@ -48,10 +48,10 @@ export class Context {
     return this.app.places.link(path, values);
   }
 
-  // The rows of an analysis as a frame, whose warnings become those of the view.
+  // The rows of an analysis, whose warnings become those of the view.
   async query(name, parameters = {}) {
-    const frame = await this.connector.frame(name, filled(parameters));
-    frame.notes?.forEach((note) => this.note(note));
+    const frame = await this.connector.answer("any", name, parameters, { mayLoad: true });
+    frame.notes.forEach((note) => this.note(note));
     return frame;
   }
 
@@ -60,12 +60,13 @@ export class Context {
     const page = this.number(name, 1, 1, 1_000_000);
     const pages = Math.max(1, Math.ceil(total / size));
     if (page > pages) {
-      throw new Fault(`${name} cannot be ${thousands(page)}.`, pages === 1 ? "There is one page." : `There are ${thousands(pages)} pages.`);
+      const there = pages === 1 ? "There is one page." : `There are ${thousands(pages)} pages.`;
+      throw new Fault(`${name} cannot be ${thousands(page)}.`, there);
     }
     const to = (number) => (number >= 1 && number <= pages
       ? this.link(this.path, { ...this.given, [name]: number > 1 ? number : null }) : null);
     return {
-      first: total ? (page - 1) * size + 1 : 0, last: Math.min(page * size, total), total, more,
+      from: (page - 1) * size, to: Math.min(page * size, total), total, more,
       previous: to(page - 1), next: to(page + 1),
     };
   }
@@ -79,11 +80,9 @@ export class Context {
 // The run of a bank by its name or id.
 export function runNamed({ name: bank, runs }, name) {
   const run = runs.find((known) => known.name === name) ?? runs.find((known) => String(known.id) === name);
-  if (!run) throw new Fault(`There is no run ${name} in ${bank}.`, `It has: ${runs.map((known) => known.name).join(", ")}.`);
-  return run;
+  if (run) return run;
+  const names = runs.map((known) => known.name).join(", ");
+  throw new Fault(`There is no run ${name} in ${bank}.`, `It has: ${names}.`);
 }
-
-// Without what is empty.
-const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""));
 
 export const thousands = (number) => number.toLocaleString("en-US");

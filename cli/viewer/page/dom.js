@@ -25,6 +25,8 @@ export function render(content, container) {
 const containers = new WeakMap();
 const compiledTemplates = new WeakMap();
 
+const PART = "data-part-";
+
 // The nodes of a template, with a comment or an attribute data-part-N for its N-th value.
 function compile({ strings, isSvg }) {
   let compiled = compiledTemplates.get(strings);
@@ -40,7 +42,7 @@ function compile({ strings, isSvg }) {
     }
     const [text, name] = /([@.?]?[\w:-]+)=$/.exec(markup);
     names[at] = name;
-    markup = `${markup.slice(0, -text.length)}data-part-${at}=""`;
+    markup = `${markup.slice(0, -text.length)}${PART}${at}=""`;
   });
   const template = document.createElement("template");
   template.innerHTML = isSvg ? `<svg>${markup}</svg>` : markup;
@@ -57,7 +59,9 @@ class Instance {
     this.strings = content.strings;
     this.fragment = document.importNode(template.content, true);
     this.setters = [];
-    const walker = document.createTreeWalker(this.fragment, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_COMMENT);
+    this.values = [];
+    const { SHOW_ELEMENT, SHOW_COMMENT } = NodeFilter;
+    const walker = document.createTreeWalker(this.fragment, SHOW_ELEMENT | SHOW_COMMENT);
     const nodes = [];
     while (walker.nextNode()) nodes.push(walker.currentNode);
     for (const node of nodes) {
@@ -66,13 +70,12 @@ class Instance {
         this.setters[Number(node.data)] = (value) => slot.set(value);
         continue;
       }
-      for (const { name } of [...node.attributes].filter((attribute) => attribute.name.startsWith("data-part-"))) {
+      for (const name of node.getAttributeNames().filter((own) => own.startsWith(PART))) {
         node.removeAttribute(name);
-        const at = Number(name.slice("data-part-".length));
+        const at = Number(name.slice(PART.length));
         this.setters[at] = attributeSetter(node, names[at]);
       }
     }
-    this.values = [];
   }
 
   update(values) {
@@ -98,7 +101,7 @@ function attributeSetter(element, name) {
   if (name.startsWith("?")) return (value) => element.toggleAttribute(name.slice(1), Boolean(value));
   return (value) => {
     if (value === null || value === undefined || value === false) element.removeAttribute(name);
-    else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(name, value === true ? "" : String(value));
   };
 }
 

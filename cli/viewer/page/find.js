@@ -1,15 +1,17 @@
 // Finds sentences by a request in Grew's language: a concordance of its hits, or counts by keys.
-import { columnsAsText, frameOf, heightOf, rowsOf } from "./cells.js";
+import { columnsAsText, compared, Frame } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
-import { Fault } from "./fault.js";
-import { choice, faultBox, moreOptions, runBox, runLine, tick } from "./forms.js";
+import { hitOf } from "./examples.js";
+import { attempt, Fault } from "./fault.js";
+import {
+  button, choice, faultBox, field, hint, moreOptions, note, runBox, runLine, tick, wide,
+} from "./forms.js";
 import { gridOf } from "./grids.js";
-import { hitOf } from "./head.js";
 import { highest, valuesOf } from "./measures.js";
 import { headline } from "./profile.js";
-import { pages, table } from "./tables.js";
+import { numberClass, pages, table } from "./tables.js";
 
 const MOST_HITS = 10_000;
 const AROUND = 10; // words left and right of a hit
@@ -24,44 +26,48 @@ export async function findView(context) {
   const sample = context.flag("sample") && !by ? limit : null;
   const heads = by ? "" : context.text("head").trim();
   const corpus = context.text("corpus") || null;
-  const view = {};
-  let answer = null;
-  if (request) {
-    try {
-      answer = by ? await counts(context, { request, by, corpus, run: context.run })
-        : await hits(context, { request, corpus, run: context.run, heads, sample }, limit);
-      view.frame = answer.frame;
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      view.error = error;
-    }
-    view.command = command(context, `${by ? "count" : "find"} ${shell(request)}`, {
-      by, head: answer?.isOfHeads ? heads : null, run: answer?.run, corpus, limit: answer?.frame.isCut ? MOST_HITS : null, sample,
-    });
-  }
-  const corpora = bank.corpora.map((known) => known.name);
-  const examples = [...bank.saved.map(({ name, request: saved }) => [name, saved]), ...bank.examples.map((example) => [null, example])];
+  const options = { request, corpus, run: context.run };
+  const [answer, fault] = request ? await attempt(() => (
+    by ? counts(context, { ...options, by }) : hits(context, { ...options, heads, sample }, limit))) : [];
+  const corpora = bank.corpora.map(({ name }) => name);
+  const toObjects = context.link("/sentences", { pattern: REQUEST, run: context.run });
   return {
-    ...view,
-    after: (main) => answer?.after?.(main),
+    frame: answer?.frame, after: answer?.after,
+    command: request && command(context, `${by ? "count" : "find"} ${shell(request)}`, {
+      by, head: answer?.isOfHeads ? heads : null, run: answer?.run, corpus,
+      limit: answer?.frame.is_cut ? MOST_HITS : null, sample,
+    }),
     content: html`<form class="search">
-        <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false" placeholder=${REQUEST} .value=${given.pattern ?? ""} @input=${(event) => typing(context, event.target)}></textarea></label>
+        <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false"
+          placeholder=${REQUEST} .value=${given.pattern ?? ""}
+          @input=${({ target }) => typing(context, target)}></textarea></label>
         <p class="completions" aria-live="polite"></p>
-        <label>Count by <input name="by" value=${by} placeholder="V.lemma, O.upos" spellcheck="false"></label>
-        ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora.map((name) => [name, name])], given.corpus ?? "") : null}
+        ${field("Count by", "by", by, { placeholder: "V.lemma, O.upos" })}
+        ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora], corpus ?? "") : null}
         ${moreOptions(context, ["run", "head", "limit", "sample"], html`
-        ${runBox(context, context.run)}
-        <label>Show attention of heads <input name="head" value=${given.head ?? ""} placeholder="3-1,5-10" size="10"></label>
-        <label>Hits per page <input name="limit" value=${limit} inputmode="numeric" size="4"></label>
-        ${tick("random sample", "sample", context.flag("sample"))}`)}<button>Search</button></form>
-      ${faultBox(view.error)}
-      ${examples.length ? html`<details .open=${!request}><summary>Example requests</summary><ul>${examples.map(([name, example]) => html`<li>${name ? `${name}: ` : ""}<a href=${context.link("/sentences", { pattern: example })}><code>${example}</code></a></li>`)}</ul></details>` : null}
-      ${request ? null : html`<p>Requests use Grew syntax. <a href=${context.link("/sentences", { pattern: REQUEST, run: context.run })}><code>${REQUEST}</code></a>: verbs and their objects.
-        <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose strongest attention from head 3-1 goes to the verb.
-        <i>Count by</i> a key (<code>O.upos</code>) counts the hits; two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
+          ${runBox(context, context.run)}
+          ${field("Show attention of heads", "head", given.head, { placeholder: "3-1,5-10", size: 10 })}
+          ${field("Hits per page", "limit", limit, { size: 4, mode: "numeric" })}
+          ${tick("random sample", "sample", context.flag("sample"))}`)}<button>Search</button></form>
+      ${faultBox(fault)}
+      ${examples(context, !request)}
+      ${request ? null : html`<p>Requests use Grew syntax. <a href=${toObjects}><code>${REQUEST}</code></a>:
+        verbs and their objects. <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose strongest
+        attention from head 3-1 goes to the verb. <i>Count by</i> a key (<code>O.upos</code>) counts the hits;
+        two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
       ${runLine(answer?.run)}
       ${answer?.content}`,
   };
+}
+
+// The saved relations of the bank, and other requests to begin with.
+function examples(context, isOpen) {
+  const { saved, examples: others } = context.bank;
+  const all = [...saved, ...others.map((request) => ({ request }))];
+  const item = ({ name, request }) => html`<li>${name ? `${name}: ` : ""}
+    <a href=${context.link("/sentences", { pattern: request })}><code>${request}</code></a></li>`;
+  return all.length ? html`<details .open=${isOpen}><summary>Example requests</summary>
+    <ul>${all.map(item)}</ul></details>` : null;
 }
 
 const PAUSE = 700; // milliseconds after which a request is answered without being sent off
@@ -74,63 +80,87 @@ function typing(context, textarea) {
   if (!context.connector.isServer) return; // elsewhere the compiler is 11 MB
   pending = setTimeout(() => {
     const values = Object.fromEntries(new FormData(textarea.form));
-    if (textarea.isConnected && isWhole(values.pattern)) context.app.places.replace(context.link("/sentences", values));
+    const isReady = textarea.isConnected && isWhole(values.pattern);
+    if (isReady) context.app.places.replace(context.link("/sentences", values));
   }, PAUSE);
 }
 
 // Whether each bracket is closed: an unfinished request is not a wrong one.
-const isWhole = (request) => /^\s*(pattern|global)\b/.test(request) && ["{}", "[]"].every(([open, close]) => request.split(open).length === request.split(close).length);
+const isWhole = (request) => /^\s*(pattern|global)\b/.test(request) && ["{}", "[]"].every(
+  ([open, close]) => request.split(open).length === request.split(close).length,
+);
 
 const FEATURES = ["upos", "lemma", "form", "xpos", "feats"];
-const UPOS = ["ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"];
+const UPOS = [
+  "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
+  "SCONJ", "SYM", "VERB", "X",
+];
 
 // The names that the word before the cursor may become: relations in -[ ]->, features in [ ].
 function completions(bank, textarea) {
   const before = textarea.value.slice(0, textarea.selectionStart);
-  const [, opening, list, begun] = /(-\[|\[|upos\s*=\s*)([^\]]*?[|,^]\s*)?([\w:]*)$/.exec(before) ?? [];
-  if (opening === undefined || (list ?? "").includes("]")) return null;
-  const names = opening === "-[" ? bank.relations.filter((name) => name !== "all") : opening === "[" ? FEATURES : UPOS;
-  const fitting = names.filter((name) => name.startsWith(begun) && name !== begun).slice(0, 12);
+  const place = /(-\[|\[|upos\s*=\s*)([^\]]*?[|,^]\s*)?([\w:]*)$/.exec(before);
+  if (!place || place[2]?.includes("]")) return null;
+  const [, opening, , begun] = place;
+  const names = opening === "-[" ? bank.relations.filter((name) => name !== "all")
+    : opening === "[" ? FEATURES : UPOS;
   const complete = (name) => {
     textarea.setRangeText(name, before.length - begun.length, before.length, "end");
     textarea.focus();
     textarea.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  return fitting.map((name) => html`<button type="button" class="plain" @click=${() => complete(name)}>${name}</button> `);
+  return names.filter((name) => name.startsWith(begun) && name !== begun).slice(0, 12)
+    .map((name) => html`${button(name, () => complete(name))} `);
 }
 
 async function hits(context, options, limit) {
-  const matches = await context.connector.hits({ ...options, most: MOST_HITS + 1 });
-  const isCut = heightOf(matches) > MOST_HITS;
-  const all = rowsOf(matches).slice(0, MOST_HITS);
-  const columns = matches.columns.filter(({ name }) => name !== "sentence");
-  const frame = { columns, values: columns.map(({ name }) => all.map((row) => row[name])), isCut };
-  const paging = context.paging(all.length, { size: limit, more: isCut });
-  const rows = all.slice(Math.max(0, paging.first - 1), paging.last);
-  const lines = await concordance(context, rows.map((row) => partsOf(row, matches.nodes)), AROUND);
-  const keys = columns.filter(({ name }) => !["sent_id", "run", ...matches.nodes, ...matches.nodes.map((node) => `${node}.sentence`)].includes(name));
-  const cells = columnsAsText(frameOf(rows, keys.map(({ name, kind }) => [name, kind])));
+  const matches = await context.connector.frame("/hits.json", { ...options, most: MOST_HITS + 1 });
+  const { nodes, is_of_heads: isOfHeads } = matches;
+  const all = Object.assign(matches.slice(0, MOST_HITS), { is_cut: matches.height > MOST_HITS });
+  const frame = all.select(({ name }) => name !== "sentence");
+  const paging = context.paging(all.height, { size: limit, more: all.is_cut });
+  const page = all.slice(paging.from, paging.to);
+  const { rows } = page;
+  const lines = await concordance(context, rows.map((row) => partsOf(row, nodes)));
+  const named = ["sent_id", "sentence", "run", ...nodes, ...nodes.map((node) => `${node}.sentence`)];
+  const cells = columnsAsText(page.select(({ name }) => !named.includes(name)));
   const unread = new Set(matches.unread);
   const unreadHere = rows.filter((row) => unread.has(row.sentence)).length;
   const href = (row) => context.link("/sentence", {
-    coreference: /~/.test(options.request) ? 1 : null, sentence: row.sentence, hit: hitOf(row.sentence, matches.nodes.map((node) => row[node])), pattern: options.request, run: context.run, head: context.text("head"),
+    coreference: options.request.includes("~"), sentence: row.sentence,
+    hit: hitOf(row.sentence, nodes.map((node) => row[node])), pattern: options.request, run: context.run,
+    head: context.text("head"),
   });
-  const count = options.sample && rows.length ? `${rows.length} ${plural(rows.length)}, a random sample.`
-    : isCut ? `More than ${thousands(all.length)} hits; these pages show the first of them; attnbank find prints all.`
-      : `${thousands(all.length)} ${plural(all.length)}.`;
-  const number = (column) => (column.is_number ? "number" : null);
-  const hasScores = rows.length > 0 && matches.nodes.length > 1;
+  const number = thousands(all.height);
+  const hasScores = rows.length > 0 && nodes.length > 1;
+  const row = (own, at) => {
+    const isUnread = unread.has(own.sentence);
+    return html`<tr class=${isUnread ? "unread" : null}
+      title=${isUnread ? "The run has not read this sentence" : null}>
+      <td><a href=${href(own)}><bdi>${own.sent_id ?? "no name"}</bdi></a></td>
+      <td class="left"><bdi>${lines[at].left}</bdi></td><td class="hit"><bdi>${lines[at].hit}</bdi></td>
+      <td><bdi>${lines[at].right}</bdi></td>
+      ${cells.map((column) => (
+        html`<td class=${numberClass(column)}><bdi>${column.cells[at]}</bdi></td>`))}</tr>`;
+  };
+  const headings = [["sentence"], ["left", "left"], ["hit"], ["right"],
+    ...cells.map((column) => [column.name, numberClass(column)])];
+  const heading = ([name, kind]) => html`<th scope="col" class=${kind}>${name}</th>`;
+  const notes = [
+    options.sample && rows.length ? `${rows.length} ${plural(rows.length)}, a random sample.`
+      : all.is_cut ? `More than ${number} hits; these pages show the first of them; attnbank find prints all.`
+        : `${number} ${plural(all.height)}.`,
+    isOfHeads && "Only sentences that this run has read are listed, with the weights of the heads.",
+    unreadHere > 0 && `${unreadHere} of the ${rows.length} hits shown are in sentences that the run`
+      + ` ${matches.shown} has not read: there is no attention to show in them.`,
+  ];
   return {
-    run: matches.run, frame, isOfHeads: matches.isOfHeads,
-    after: hasScores ? (main) => showScores(context, options, matches.nodes, main.querySelector(".scores")) : null,
-    content: html`<p>${count}</p>
-      ${matches.isOfHeads ? html`<p>Only sentences that this run has read are listed, with the weights of the heads.</p>` : null}
-      ${unreadHere ? html`<p>${`${unreadHere} of the ${rows.length} hits shown are in sentences that the run ${matches.shown} has not read: there is no attention to show in them.`}</p>` : null}
-      <div class="hits"><div>${rows.length ? html`<div class="wide" tabindex="0" role="region" aria-label="Hits"><table class="concordance"><caption>Hits</caption>
-        <thead><tr><th scope="col">sentence</th><th scope="col" class="left">left</th><th scope="col">hit</th><th scope="col">right</th>${cells.map((column) => html`<th scope="col" class=${number(column)}>${column.name}</th>`)}</tr></thead>
-        <tbody>${rows.map((row, at) => html`<tr class=${unread.has(row.sentence) ? "unread" : null} title=${unread.has(row.sentence) ? "The run has not read this sentence" : null}>
-          <td><a href=${href(row)}><bdi>${row.sent_id ?? "no name"}</bdi></a></td><td class="left"><bdi>${lines[at].left}</bdi></td><td class="hit"><bdi>${lines[at].hit}</bdi></td><td><bdi>${lines[at].right}</bdi></td>
-          ${cells.map((column) => html`<td class=${number(column)}><bdi>${column.cells[at]}</bdi></td>`)}</tr>`)}</tbody></table></div>
+    run: matches.run, frame, isOfHeads,
+    after: hasScores ? (main) => showScores(context, options, nodes, main.querySelector(".scores")) : null,
+    content: html`${notes.filter(Boolean).map((text) => html`<p>${text}</p>`)}
+      <div class="hits"><div>${rows.length ? html`${wide("Hits", html`<table class="concordance">
+          <caption>Hits</caption><thead><tr>${headings.map(heading)}</tr></thead>
+          <tbody>${rows.map(row)}</tbody></table>`)}
         ${pages(paging, "Hits", "the hits")}` : null}</div>
         ${hasScores ? html`<section class="scores" aria-live="polite"></section>` : null}</div>`,
   };
@@ -140,136 +170,133 @@ async function hits(context, options, limit) {
 // where the chosen one finds them and misses them.
 async function showScores(context, options, nodes, section) {
   const { bank, connector } = context;
-  const { request } = options;
   const [governor, dependent] = nodes;
-  const state = { by: "request", request, dependent, governor, direction: bank.directions[0], run: context.run };
-  const toAtlas = (changes) => context.link("/", { ...state, ...changes });
+  const direction = bank.directions[0];
+  const state = {
+    by: "request", request: options.request, dependent, governor, direction, run: context.run,
+  };
   const draw = (content) => {
     if (section.isConnected) render(html`<h2>Which heads find these pairs?</h2>${content}`, section);
   };
-  const choose = (run, grid, head) => draw(html`
-    ${grid.notes.map((note) => html`<p class="note">${note}</p>`)}
-    <p class="headline">${headline(head, grid.rows.get(head), { what: `pairs from ${dependent} to ${governor}` })}</p>
-    <p>${foundAndMissed(state, head, (pattern) => context.link("/sentences", { pattern, head, run: context.run }))}</p>
-    ${gridOf(run, grid.values, { ends: grid.ends, isShare: true, caption: `Accuracy from ${dependent} to ${governor}`, chosen: head, to: (name) => toAtlas({ head: name }) })}
-    <p class="hint"><a href=${toAtlas({ head })}>In the atlas</a> · <a href=${toAtlas({ dependent: governor, governor: dependent })}>from ${governor} to ${dependent}</a></p>`);
-  if (!connector.isServer && !section.dataset.asked) { // there it takes the compiler, and all peaks of the run
+  if (!connector.isServer && !section.dataset.asked) {
     const ask = () => {
       section.dataset.asked = "yes";
       return showScores(context, options, nodes, section);
     };
-    draw(html`<p><button type="button" class="load" @click=${ask}>Score all heads</button></p><p class="hint">This loads Python (11 MB), and reads a large part of the bank.</p>`);
+    draw(html`<p>${button("Score all heads", ask, "load")}</p>
+      ${hint("This loads Python (11 MB), and reads a large part of the bank.")}`);
     return;
   }
-  draw(html`<p class="hint">Scoring all heads…</p>`);
-  try {
+  draw(hint("Scoring all heads…"));
+  const [scores, fault] = await attempt(async () => {
     const run = context.runOf(context.run, bank.defaults.best_head ?? bank.shown);
     if (!run) throw new Fault("The bank has no run.");
     const grid = await valuesOf(bank, run, state);
     const best = highest(grid.values);
     if (best === null) throw new Fault("No pair of words is in the texts of this run.");
-    choose(run, grid, best);
-    section.addEventListener("click", (event) => {
-      const head = event.target.closest("[data-head]")?.dataset.head;
-      if (!grid.rows.has(head) || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      choose(run, grid, head);
-    });
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    draw(html`<p class="hint">${error.fact} ${error.remedy}</p>`);
+    return { run, grid, best };
+  });
+  if (fault) {
+    draw(hint(fault.text));
+    return;
   }
+  const { run, grid, best } = scores;
+  const toAtlas = (changes) => context.link("/", { ...state, ...changes });
+  const back = toAtlas({ dependent: governor, governor: dependent });
+  const choose = (head) => draw(html`
+    ${grid.frame.notes.map(note)}
+    <p class="headline">${headline(head, grid.rows.get(head), `pairs from ${dependent} to ${governor}`)}</p>
+    <p>${foundAndMissed(state, head, (pattern) => (
+      context.link("/sentences", { pattern, head, run: context.run })))}</p>
+    ${gridOf(run, grid.values, {
+      ends: grid.ends, isShare: true, caption: `Accuracy from ${dependent} to ${governor}`, chosen: head,
+      to: (name) => toAtlas({ head: name }),
+    })}
+    ${hint(html`<a href=${toAtlas({ head })}>In the atlas</a> ·
+      <a href=${back}>from ${governor} to ${dependent}</a>`)}`);
+  choose(best);
+  section.addEventListener("click", (event) => {
+    const head = event.target.closest("[data-head]")?.dataset.head;
+    if (!grid.rows.has(head) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    choose(head);
+  });
 }
 
 // Links to the sentences in which a head finds the pairs of a request, and to those where it misses them.
 export function foundAndMissed({ request, dependent, governor }, head, link) {
   const edge = `${dependent} =[${head}]=> ${governor}`;
-  return html`<a href=${link(`${request} with { ${edge} }`)}>Sentences where it finds them</a> · <a href=${link(`${request} without { ${edge} }`)}>where it misses them</a>`;
+  return html`<a href=${link(`${request} with { ${edge} }`)}>Sentences where it finds them</a> ·
+    <a href=${link(`${request} without { ${edge} }`)}>where it misses them</a>`;
 }
 
 const plural = (count) => (count === 1 ? "hit" : "hits");
 
-// The words of a hit, by sentence: nodes may be in several.
+// The words of a hit as [sentence, indexes], by sentence: nodes may be in several.
 function partsOf(row, nodes) {
-  const words = new Map([[row.sentence, []]]);
-  for (const node of nodes) {
-    if (!row[node]) continue;
-    const sentence = row[`${node}.sentence`] ?? row.sentence;
-    words.set(sentence, [...(words.get(sentence) ?? []), row[node]]);
-  }
-  const parts = [...words].filter(([, indexes]) => indexes.length);
-  return (parts.length ? parts : [[row.sentence, []]]).sort(([a], [b]) => a - b);
+  const sentenceOf = (node) => row[`${node}.sentence`] ?? row.sentence;
+  const words = Map.groupBy(nodes.filter((node) => row[node]), sentenceOf);
+  const parts = [...words].map(([sentence, own]) => [sentence, own.map((node) => row[node])]);
+  return parts.length ? parts.sort(([a], [b]) => a - b) : [[row.sentence, []]];
 }
 
-const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
-
-// Whether a text runs from right to left, by its first letter.
-function isRightToLeft(text) {
-  const first = [...text].find((character) => /\p{L}/u.test(character));
-  return first !== undefined && RIGHT_TO_LEFT.test(first);
-}
+// A text whose first letter runs from right to left.
+const RIGHT_TO_LEFT = /^\P{L}*(?=\p{L})[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
 
 // Each hit with what stands left and right of it on the page.
-async function concordance(context, hits, width) {
-  if (!hits.length) return [];
-  const sentences = new Map();
-  for (const { sentence, index, last_index: last, form, space_after: space } of await context.connector.words([...new Set(hits.flatMap((parts) => parts.map(([number]) => number)))])) {
-    if (!sentences.has(sentence)) sentences.set(sentence, { words: [], places: new Map() });
-    const { words, places } = sentences.get(sentence);
-    words.push([form, space]);
-    for (let at = index; at <= last; at++) places.set(at, words.length);
-  }
-  const text = (words) => words.map(([form, space]) => form + (space ? " " : "")).join("").trim();
+async function concordance({ connector }, hitParts) {
+  const ids = [...new Set(hitParts.flatMap((parts) => parts.map(([sentence]) => sentence)))];
+  const tokens = ids.length ? await connector.get("/words.json", { sentences: ids }) : [];
+  const sentences = Map.groupBy(tokens, (token) => token.sentence);
+  const text = (words) => words.map((word) => word.form + (word.space_after ? " " : "")).join("").trim();
   const split = ([sentence, indexes]) => {
-    const { words, places } = sentences.get(sentence) ?? { words: [], places: new Map() };
+    const words = sentences.get(sentence) ?? [];
     if (!indexes.length) return ["", text(words), ""];
-    const marked = new Set(indexes.map((index) => places.get(index)));
-    const [first, last] = [Math.min(...marked), Math.max(...marked)];
-    const hit = words.slice(first - 1, last).map(([form, space], at) => [marked.has(first + at) ? `[${form}]` : form, space]);
-    return [text(words.slice(Math.max(0, first - 1 - width), first - 1)), text(hit), text(words.slice(last, last + width))];
+    const isMarked = ({ index, last_index: last }) => indexes.some((at) => at >= index && at <= last);
+    const marked = words.map((word) => (isMarked(word) ? { ...word, form: `[${word.form}]` } : word));
+    const [first, end] = [words.findIndex(isMarked), words.findLastIndex(isMarked) + 1];
+    const before = words.slice(Math.max(0, first - AROUND), first);
+    return [text(before), text(marked.slice(first, end)), text(words.slice(end, end + AROUND))];
   };
-  return hits.map((parts) => {
+  return hitParts.map((parts) => {
     const contexts = parts.map(split);
     const hit = contexts.map(([, middle]) => middle).join(" … ");
-    const [before, after] = [contexts[0][0], contexts.at(-1)[2]];
-    return isRightToLeft(hit) ? { left: after, hit, right: before } : { left: before, hit, right: after };
+    const sides = [contexts[0][0], contexts.at(-1)[2]];
+    const [left, right] = RIGHT_TO_LEFT.test(hit) ? sides.toReversed() : sides;
+    return { left, hit, right };
   });
 }
 
 async function counts(context, options) {
-  const frame = await context.connector.counts(options);
-  const names = frame.columns.map((column) => column.name).filter((name) => !["n", "share", "run"].includes(name));
-  const rows = rowsOf(frame);
-  const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
+  const frame = await context.connector.frame("/counts.json", options);
+  const keys = frame.columns.map(({ name }) => name).filter((name) => !["n", "share", "run"].includes(name));
+  const { rows } = frame;
+  const crosses = keys.length === 2 && new Set(rows.map((row) => row[keys[1]])).size <= MOST_COLUMNS;
   const requests = new Map(rows.map((row, at) => [literal(Object.values(row)), frame.requests?.[at]]));
   const toHits = (row) => {
-    const request = requests.get(literal(Object.values(row)));
-    return request ? context.link("/sentences", { pattern: request, run: context.run, corpus: context.text("corpus") }) : null;
+    const pattern = requests.get(literal(Object.values(row)));
+    return pattern && context.link("/sentences", { pattern, run: context.run, corpus: options.corpus });
   };
   return {
     run: frame.run, frame,
-    content: crosses ? table(context, crossed(rows, names, frame.columns), "Counts") : table(context, frame, "Counts", { links: { n: toHits } }),
+    content: crosses ? table(context, crossed(frame, keys), "Counts")
+      : table(context, frame, "Counts", { links: { n: toHits } }),
   };
 }
 
 // A cross table: the values of one key below, of the other side by side, both by their sums.
-function crossed(rows, [down, across], columns) {
-  const sums = (key) => {
-    const totals = new Map();
-    for (const row of rows) totals.set(row[key], (totals.get(row[key]) ?? 0) + row.n);
-    return [...totals];
-  };
-  const compare = (one, other) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1);
-  const values = sums(across).sort(([one, n], [other, m]) => m - n || -compare(one, other)).map(([value]) => value);
-  const name = (value) => (value === null ? "none" : value === "true" || value === true ? "yes" : value === "false" || value === false ? "no" : String(value));
-  const cells = new Map(rows.map((row) => [literal([row[down], row[across]]), row.n]));
-  const lines = sums(down).sort(([, n], [, m]) => m - n);
-  return {
-    columns: [columns.find((column) => column.name === down), ...values.map((value) => ({ name: `${across}=${name(value)}`, kind: "integer" })), { name: "n", kind: "integer" }],
-    values: [
-      lines.map(([value]) => value),
-      ...values.map((value) => lines.map(([line]) => cells.get(literal([line, value])) ?? 0)),
-      lines.map(([, n]) => n),
-    ],
-  };
+function crossed({ rows, columns }, [down, across]) {
+  const sums = (key) => [...Map.groupBy(rows, (row) => row[key])]
+    .map(([value, own]) => ({ value, n: own.reduce((sum, row) => sum + row.n, 0), own }));
+  const side = sums(across).sort((one, other) => other.n - one.n || compared(other.value, one.value))
+    .map(({ value }) => value);
+  const titles = new Map([[null, "none"], ["true", "yes"], [true, "yes"], ["false", "no"], [false, "no"]]);
+  const titleOf = (value) => `${across}=${titles.get(value) ?? value}`;
+  const lines = sums(down).sort((one, other) => other.n - one.n).map(({ value: line, n, own }) => {
+    const cell = (value) => own.find((row) => row[across] === value)?.n ?? 0;
+    return { [down]: line, ...Object.fromEntries(side.map((value) => [titleOf(value), cell(value)])), n };
+  });
+  const { kind } = columns.find(({ name }) => name === down);
+  const numbers = [...side.map(titleOf), "n"].map((name) => [name, "integer"]);
+  return Frame.of(lines, [[down, kind], ...numbers]);
 }

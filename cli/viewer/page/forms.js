@@ -1,36 +1,80 @@
-// Parts of forms that several views have, and what stands above an answer.
+// Parts of forms that several views have, and what stands around an answer.
 import { html } from "./dom.js";
 
 // The choice of a run; "" is the default one.
 export function runBox(context, chosen, name = "run", label = "Run") {
-  const options = context.bank.choices.map(({ run, id, unasked }) => [run, `${run}${unasked === "first" ? " (first)" : ""}`, String(id)]);
-  const known = options.find(([run, , id]) => run === chosen || id === chosen);
-  return choice(label, name, [["", "default run"], ...options], known?.[0] ?? "");
+  const { choices } = context.bank;
+  const options = choices.map(({ run, unasked }) => [run, unasked === "first" ? `${run} (first)` : run]);
+  const known = choices.find(({ run, id }) => run === chosen || String(id) === chosen);
+  return choice(label, name, [["", "default run"], ...options], known?.run ?? "");
 }
 
-export function choice(label, name, options, chosen, help = null) {
-  const all = options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
-  return html`<label title=${help}>${label} <select name=${name}>${all.map(([value, title]) => html`<option value=${value} ?selected=${value === chosen} .selected=${value === chosen}>${title}</option>`)}</select></label>`;
+// Options are [value, title], or values that are their own titles.
+export function choice(label, name, options, chosen, { help = null, change = null } = {}) {
+  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  if (!pairs.some(([value]) => value === chosen)) pairs.push([chosen, chosen]);
+  const option = ([value, title]) => html`<option value=${value} ?selected=${value === chosen}
+    .selected=${value === chosen}>${title}</option>`;
+  return html`<label title=${help}>${label} <select name=${name}
+    @change=${(event) => change?.(event.target.value)}>${pairs.map(option)}</select></label>`;
 }
 
-export const tick = (label, name, isTicked) => html`<label class="tick"><input type="checkbox" name=${name} value="1" ?checked=${isTicked} .checked=${isTicked}> ${label}</label>`;
+export const tick = (label, name, isTicked) => html`<label class="tick"><input type="checkbox" name=${name}
+  value="1" ?checked=${isTicked} .checked=${isTicked}> ${label}</label>`;
 
-export const relationBox = (context, chosen) => choice("Relation", "relation", context.bank.relations.map((name) => [name, name]), chosen);
+// A field of text; `size` is its width in characters, Infinity for one that is as wide as the form.
+export function field(label, name, value, { placeholder, size, help, mode } = {}) {
+  const isLong = size === Infinity;
+  return html`<label class=${isLong ? "long" : null} title=${help}>${label} <input name=${name}
+    value=${value ?? ""} placeholder=${placeholder} size=${isLong ? null : size} inputmode=${mode}
+    spellcheck="false"></label>`;
+}
 
-export const directionBox = (context, chosen) => choice("Direction", "direction", context.bank.directions.map((name) => [name, name.replaceAll("_", " ")]), chosen);
+export function relationBox(context, chosen, options) {
+  return choice("Relation", "relation", context.bank.relations, chosen, options);
+}
+
+export function directionBox(context, chosen, options) {
+  const choices = context.bank.directions.map((name) => [name, inWords(name)]);
+  return choice("Direction", "direction", choices, chosen, options);
+}
+
+// A name with spaces: dependent to head.
+export const inWords = (name) => name.replaceAll("_", " ");
 
 const isWide = matchMedia("(min-width: 40rem)");
 
 // Fields that few need. On a narrow screen they are folded, unless one of them is in the address.
-export const moreOptions = (context, names, fields) => html`<details class="options" .open=${isWide.matches || names.some((name) => name in context.given)}><summary>Options</summary>${fields}</details>`;
+export function moreOptions(context, names, fields) {
+  const isOpen = isWide.matches || names.some((name) => name in context.given);
+  return html`<details class="options" .open=${isOpen}><summary>Options</summary>${fields}</details>`;
+}
 
 export function faultBox(error) {
   if (!error) return null;
-  return html`<div class="fault" role="alert"><p>${error.fact}</p>${error.remedy ? html`<p>${error.remedy}</p>` : null}</div>`;
+  const lines = [error.fact, error.remedy].filter(Boolean);
+  return html`<div class="fault" role="alert">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
+}
+
+// What is said of each of some things: pairs of texts.
+export const definitions = (pairs) => html`<dl>${pairs.map(([what, text]) => (
+  html`<dt>${what}</dt><dd>${text}</dd>`))}</dl>`;
+
+export const note = (text) => html`<p class="note">${text}</p>`;
+
+export const hint = (content) => html`<p class="hint">${content}</p>`;
+
+export function button(label, click, kind = "plain") {
+  return html`<button type="button" class=${kind} @click=${click}>${label}</button>`;
 }
 
 export const runLine = (run) => (run ? html`<p class="run">Run: <bdi>${run}</bdi></p>` : null);
 
+// What may be wider than the screen, and is scrolled then.
+export const wide = (label, content) => html`<div class="wide" tabindex="0" role="region"
+  aria-label=${label}>${content}</div>`;
+
 // What a published page offers before it has loaded DuckDB.
-export const showSentences = (load) => html`<p><button type="button" class="load" @click=${load}>Show sentences</button></p>
-  <p class="hint">This loads DuckDB (9 MB), and reads parts of the bank.</p>`;
+export const showSentences = (load) => html`
+  <p>${button("Show sentences", load, "load")}</p>
+  ${hint("This loads DuckDB (9 MB), and reads parts of the bank.")}`;

@@ -1,5 +1,79 @@
-// The pages of a bank, as attnbank explore serves them.
+// The pages of a bank as attnbank explore serves them.
 import { open } from "./app.js";
-import { places, Rest } from "./rest.js";
+import { Connector, linkTo, viewAt, withQuery } from "./connector.js";
+import { Fault } from "./fault.js";
 
-open(new Rest(), places);
+class Server extends Connector {
+  isLive = true; // anything can be asked, and not only what was asked when a bank was published
+  isServer = true; // there is a model, and Python
+  trustsAddresses = true; // nobody else can make one that the server answers
+
+  async read(path, parameters) {
+    const response = await fetch(withQuery(path, parameters)).catch(() => {
+      throw new Fault(
+        "The explorer does not answer.",
+        "Is attnbank explore still running? Start it again, and open the address that it prints.",
+      );
+    });
+    const isJson = response.headers.get("content-type")?.startsWith("application/json");
+    const record = isJson ? await response.json() : null;
+    if (record?.error) throw new Fault(record.error.fact, record.error.remedy);
+    if (!response.ok || !record) {
+      throw new Fault(`The explorer answered with status ${response.status}.`, "Reload the page.");
+    }
+    return record;
+  }
+
+  // The addresses of a record as files.
+  files(path, parameters, kinds = ["svg", "pdf", "png"]) {
+    return Object.fromEntries(kinds.map((kind) => [kind, withQuery(`${path}.${kind}`, parameters)]));
+  }
+
+  // The picture of an analysis on a light and a dark screen.
+  picture(name, parameters) {
+    const address = (theme) => withQuery(`/answers/any/${name}.svg`, { ...parameters, theme });
+    return { light: address("light"), dark: address("dark") };
+  }
+}
+
+// Where the reader is: the path and the query of the address.
+let show = () => {};
+const places = {
+  address: () => location.pathname + location.search,
+  here: () => viewAt(location.pathname, location.search),
+  link: linkTo,
+
+  go(address) {
+    history.pushState(null, "", address);
+    show();
+  },
+
+  // Only change the address.
+  push(address) {
+    history.pushState(null, "", address);
+  },
+
+  // Show what is typed, in place of what was typed before.
+  replace(address) {
+    history.replaceState(null, "", address);
+    show();
+  },
+
+  // Call a function at each new address. Links to views do not load the page anew.
+  watch(listener) {
+    show = listener;
+    addEventListener("popstate", listener);
+    document.addEventListener("click", (event) => {
+      const anchor = event.target.closest?.("a[href]");
+      const isPlain = event.button === 0
+        && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+      const href = anchor?.getAttribute("href") ?? "";
+      const isView = href.startsWith("/") && !anchor.hasAttribute("download");
+      if (event.defaultPrevented || !isPlain || !isView) return;
+      event.preventDefault();
+      places.go(href);
+    });
+  },
+};
+
+open(new Server(), places);

@@ -1,93 +1,105 @@
 // What heads are coloured by: a value for each head, and the scale of its colours.
-
-import { frameOf } from "./cells.js";
 import { Fault } from "./fault.js";
+import { inWords } from "./forms.js";
 
 const STEPS = 21;
 
-// The small grids under the large one: a measure of the catalogue, or one made here.
-export const BEHAVIOURS = [
-  ["previous", "Previous token"], ["next", "Next token"], ["self", "Itself"],
-  ["cls", "[CLS]"], ["sep", "[SEP]"], ["sink_head.sink", "Sink"],
-  ["punctuation", "Punctuation"], ["entropy", "Entropy"], ["gain", "Best relation"],
-  ["coreference", "Coreference"], ["induction_head.weight", "Induction"],
-  ["duplicate_token_head.weight", "Duplicate token"],
-];
-// Those that only a decoder has, and those that only an encoder has.
-const OF_DECODERS = new Set(["induction_head.weight", "duplicate_token_head.weight", "sink_head.sink"]);
-const OF_ENCODERS = new Set(["next", "cls", "sep"]);
-
-export const isFor = (key, isCausal) => !(isCausal ? OF_ENCODERS : OF_DECODERS).has(key);
-
 export const headName = (layer, head) => `${layer}-${head}`;
+export const headOf = (row) => headName(row.layer, row.head);
 
-// The values of a measure by head, what is said of it, and the ends of its scale.
-export async function valuesOf(bank, run, state) {
-  const { by, relation, direction } = state;
-  if (by === "gain") return gainValues(bank, run, state.min_count);
-  if (by === "request") return requestValues(bank, run, state);
-  const measure = bank.measures.get(by);
-  const parameters = {};
-  if (by === "coreference") parameters.kind = "all";
-  if (measure.has_relation && by !== "relation" && relation !== "all") parameters.relation = relation;
-  let rows = await bank.connector.answer(by === "probe" ? "any" : run.id, measure.analysis, parameters, bank);
-  if (by === "relation") {
-    const all = rows;
-    rows = Object.assign(all.filter((row) => row.relation === relation), { notes: all.notes, columns: all.columns });
-    // A saved relation, or one with a subtype, is not among those of the trees.
-    if (!rows.length) rows = await bank.connector.answer(run.id, measure.analysis, { relation }, bank);
-  }
-  if (by === "relation") parameters.relation = relation;
-  const { columns, notes = [] } = rows;
-  const amounts = rows.flatMap((row) => measure.columns.map((column) => row[column])).filter((value) => typeof value === "number");
-  if (measure.has_direction) rows = rows.filter((row) => row.direction === direction);
-  const values = new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row[measure.column])]));
-  return {
-    key: by, measure, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
-    amounts, ends: endsOf(amounts, measure.domain), title: titleOf(measure, by, relation, direction), isShare: measure.is_share, notes,
-    analysis: measure.analysis, parameters: by === "probe" ? parameters : { ...parameters, run: rows[0]?.run ?? run.name }, frame: framed(rows, columns),
-    columnValues: measure.has_direction ? { direction } : {},
-    remark: by === "coreference" && run.context === "sentence" ? "Only mentions with an antecedent in their own sentence count." : null,
-  };
+// What rows say of their heads, by the name of the head.
+export const byHead = (rows, valueOf) => new Map(rows.map((row) => [headOf(row), valueOf(row)]));
+
+// A head by its name, as [layer, head].
+export function pairOf(name) {
+  const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);
+  if (!pair) throw new Fault(`${name.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
+  return [Number(pair[1]), Number(pair[2])];
 }
 
-const framed = (rows, columns) => columns && frameOf(rows, columns.map(({ name, kind }) => [name, kind]));
+export function checkHead(run, [layer, head]) {
+  const layers = run.layer_numbers;
+  if (layers.includes(layer) && head >= 1 && head <= run.heads) return;
+  throw new Fault(
+    `The model has no head ${headName(layer, head)}.`,
+    `Its heads are ${layers[0]}-1 to ${layers.at(-1)}-${run.heads}.`,
+  );
+}
+
+// The values of a measure by head, the rows that they are from, what is said of them, and the ends of
+// their scale. `options` are those of the connector.
+export async function valuesOf(bank, run, state, options) {
+  const { by, relation, direction } = state;
+  if (by === "gain") return gainValues(bank, run, state.min_count, options);
+  if (by === "request") return requestValues(bank, run, state);
+  const measure = bank.measures.get(by);
+  const takesRelation = measure.has_relation && (by === "relation" || relation !== "all");
+  const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? { relation } : {};
+  const answerer = by === "probe" ? "any" : run.id;
+  const answer = (given) => bank.connector.answer(answerer, measure.analysis, given, options);
+  let frame;
+  if (by === "relation") {
+    frame = (await answer({})).where((row) => row.relation === relation);
+    // A saved relation, or one with a subtype, is not among those of the trees.
+    if (!frame.height) frame = await answer(parameters);
+  } else {
+    frame = await answer(parameters);
+  }
+  const amounts = frame.rows.flatMap((row) => measure.columns.map((column) => row[column])).filter(isNumber);
+  const given = by === "probe" ? parameters : { ...parameters, run: frame.run ?? run.name };
+  if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
+  const remark = by === "coreference" && run.context === "sentence"
+    ? "Only mentions with an antecedent in their own sentence count." : null;
+  return gridFacts(frame, (row) => numberOf(row[measure.column]), {
+    title: titleOf(measure, state), remark, isShare: measure.is_share,
+    amounts, ends: endsOf(amounts, measure.domain),
+    analysis: measure.analysis, parameters: given, columnValues: measure.has_direction ? { direction } : {},
+  });
+}
+
+const isNumber = (value) => typeof value === "number";
+const numberOf = (value) => (isNumber(value) ? value : null);
+
+function titleOf(measure, { by, relation, direction }) {
+  const title = by === "relation" ? "Accuracy" : measure.title;
+  const of = measure.has_relation ? ` for ${relation}` : "";
+  return `${title}${of}${measure.has_direction ? `, ${inWords(direction)}` : ""}`;
+}
+
+function gridFacts(frame, valueOf, facts, rows = frame.rows) {
+  return { frame, values: byHead(rows, valueOf), rows: byHead(rows, (row) => row), ...facts };
+}
+
+export const isSignificant = (row) => row.p_corrected !== null && row.p_corrected < 0.05;
 
 // What each head's best relation gains over its best fixed offset, where that is significant.
-async function gainValues(bank, run, minCount) {
+async function gainValues(bank, run, minCount, options) {
   const parameters = minCount ? { min_count: minCount } : {};
-  const answer = await bank.connector.answer(run.id, "best_relation", parameters, bank);
-  const rows = answer.filter((row) => row.rank === 1);
-  if (!rows.length) throw new Fault(`No relation has ${minCount ?? "that many"} dependents or more.`, "Give a smaller min_count.");
-  const significant = rows.filter((row) => row.p_corrected !== null && row.p_corrected < 0.05);
-  const values = new Map(rows.map((row) => [headName(row.layer, row.head), row.p_corrected !== null && row.p_corrected < 0.05 ? row.gain : null]));
-  const amounts = [...values.values()].filter((value) => value !== null);
-  return {
-    key: "gain", measure: null, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
-    labels: new Map(significant.map((row) => [headName(row.layer, row.head), row.relation])),
-    ends: endsOf(amounts, null), title: "Gain of the best relation over a fixed offset", isShare: false,
-    remark: `${significant.length} of ${rows.length} heads find a relation significantly above it (p < 0.05, corrected for the ${rows[0].tried.toLocaleString("en-US")} combinations of heads, directions and relations).`,
-    notes: answer.notes ?? [], analysis: "best_relation", parameters: { ...parameters, run: run.name }, frame: framed(answer, answer.columns), columnValues: {},
-  };
+  const frame = await bank.connector.answer(run.id, "best_relation", parameters, options);
+  const rows = frame.rows.filter((row) => row.rank === 1);
+  if (!rows.length) {
+    const fact = `No relation has ${minCount ?? "that many"} dependents or more.`;
+    throw new Fault(fact, "Give a smaller min_count.");
+  }
+  const significant = rows.filter(isSignificant);
+  const tried = rows[0].tried.toLocaleString("en-US");
+  return gridFacts(frame, (row) => (isSignificant(row) ? row.gain : null), {
+    title: "Gain of the best relation over a fixed offset", isShare: false,
+    ends: endsOf(significant.map((row) => row.gain), null),
+    labels: byHead(significant, (row) => row.relation),
+    remark: `${significant.length} of ${rows.length} heads find a relation significantly above it`
+      + ` (p < 0.05, corrected for the ${tried} combinations of heads, directions and relations).`,
+    analysis: "best_relation", parameters: { ...parameters, run: run.name }, columnValues: {},
+  }, rows);
 }
 
 // How often each head finds the pairs of words of a request.
 async function requestValues(bank, run, { request, dependent, governor, direction }) {
-  const answer = await bank.connector.scores(run.id, { request, dependent, head: governor });
-  const rows = answer.filter((row) => row.direction === direction);
-  return {
-    key: "request", measure: null, notes: answer.notes, values: new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row.accuracy)])),
-    rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])), ends: [0, 1], isShare: true,
-    frame: framed(answer, answer.columns), title: `Accuracy on ${request} from ${dependent} to ${governor}, ${direction.replaceAll("_", " ")}`,
-  };
-}
-
-const numberOf = (value) => (typeof value === "number" ? value : null);
-
-function titleOf(measure, by, relation, direction) {
-  const of = measure.has_relation ? ` for ${relation}` : "";
-  const where = measure.has_direction ? `, ${direction.replaceAll("_", " ")}` : "";
-  return `${by === "relation" ? "Accuracy" : measure.title}${of}${where}`;
+  const frame = await bank.connector.frame(`/scores/${run.id}.json`, { request, dependent, head: governor });
+  return gridFacts(frame, (row) => numberOf(row.accuracy), {
+    title: `Accuracy on ${request} from ${dependent} to ${governor}, ${inWords(direction)}`,
+    ends: [0, 1], isShare: true,
+  }, frame.rows.filter((row) => row.direction === direction));
 }
 
 // As queries/pictures/theme.py has them: a fixed domain, or from 0, or on both sides of 0.
@@ -101,7 +113,7 @@ export function endsOf(amounts, domain) {
 
 // The ends of a scale that is spread over the values that there are.
 export function stretched(values) {
-  const amounts = [...values.values()].filter((value) => value !== null);
+  const amounts = values.filter((value) => value !== null);
   const [least, most] = [Math.min(...amounts), Math.max(...amounts)];
   return amounts.length && least >= 0 && least < most ? [least, most] : endsOf(amounts, null);
 }
@@ -116,9 +128,8 @@ export function step(value, ends) {
 
 // The head with the largest value; the first of equals.
 export function highest(values) {
-  let best = null;
-  for (const [name, value] of values) if (value !== null && (best === null || value > values.get(best))) best = name;
-  return best;
+  const known = [...values].filter(([, value]) => value !== null);
+  return known.toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? null;
 }
 
 export const percent = (value) => `${Math.round(100 * value)} %`;

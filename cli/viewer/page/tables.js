@@ -1,37 +1,37 @@
 // Rows as a table with pages, and the views that are made of one: an analysis, SQL, the contents of
 // the bank.
-import { columnsAsText, heightOf, rowsOf } from "./cells.js";
+import { columnsAsText, Frame } from "./cells.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html } from "./dom.js";
-import { Fault } from "./fault.js";
-import { choice, faultBox, runBox, runLine } from "./forms.js";
+import { attempt, Fault } from "./fault.js";
+import { choice, definitions, faultBox, field, inWords, note, runBox, runLine, wide } from "./forms.js";
 
 const LONGEST_CELL = 2000;
 
 // The page of a frame. `links` make an address from a row, by column; `hides` are columns left out.
 export function table(context, frame, caption, { links = {}, hides = [], name = "page" } = {}) {
-  if (!heightOf(frame)) return html`<p>No rows.</p>`;
-  const paging = context.paging(heightOf(frame), { name, more: frame.isCut });
-  const from = Math.max(0, paging.first - 1);
-  const page = { columns: frame.columns, values: frame.values.map((values) => values.slice(from, paging.last)) };
-  const hidden = new Set(hides);
-  const run = page.columns.findIndex((column) => column.name === "run");
-  if (run >= 0 && new Set(page.values[run]).size <= 1) hidden.add("run");
+  if (!frame.height) return html`<p>No rows.</p>`;
+  const paging = context.paging(frame.height, { name, more: frame.is_cut });
+  const page = frame.slice(paging.from, paging.to);
+  const isShown = ({ name: column }, values) => (
+    !hides.includes(column) && (column !== "run" || new Set(values).size > 1));
+  const columns = columnsAsText(page.select(isShown));
   const targets = { ...usualLinks(context, page), ...links };
-  const shown = page.columns.map((column, at) => at).filter((at) => !hidden.has(page.columns[at].name));
-  const columns = columnsAsText({ columns: shown.map((at) => page.columns[at]), values: shown.map((at) => page.values[at]) });
   const cell = (column, row, at) => {
     const text = column.cells[at];
     const href = text ? targets[column.name]?.(row) : null;
     const cut = html`<bdi>${text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text}</bdi>`;
-    return html`<td class=${column.is_number ? "number" : null}>${href ? html`<a href=${href}>${cut}</a>` : cut}</td>`;
+    return html`<td class=${numberClass(column)}>${href ? html`<a href=${href}>${cut}</a>` : cut}</td>`;
   };
-  return html`<div class="wide" tabindex="0" role="region" aria-label=${caption}><table><caption>${caption}</caption>
-    <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.is_number ? "number" : null}>${column.name.replaceAll("_", " ")}</th>`)}</tr></thead>
-    <tbody>${rowsOf(page).map((row, at) => html`<tr>${columns.map((column) => cell(column, row, at))}</tr>`)}</tbody></table></div>
+  const row = (own, at) => html`<tr>${columns.map((column) => cell(column, own, at))}</tr>`;
+  const heading = (column) => html`<th scope="col" class=${numberClass(column)}>${inWords(column.name)}</th>`;
+  return html`${wide(caption, html`<table><caption>${caption}</caption>
+      <thead><tr>${columns.map(heading)}</tr></thead><tbody>${page.rows.map(row)}</tbody></table>`)}
     ${pages(paging, "Rows", caption)}`;
 }
+
+export const numberClass = (column) => (column.is_number ? "number" : null);
 
 // Heads and sentences lead to their own views.
 function usualLinks(context, frame) {
@@ -47,80 +47,91 @@ function usualLinks(context, frame) {
       });
     };
   }
-  if (names.has("sent_id")) links.sent_id = (row) => context.link("/sentence", { sentence: row.sent_id, run: context.run });
-  return links;
+  const toSentence = (row) => context.link("/sentence", { sentence: row.sent_id, run: context.run });
+  return names.has("sent_id") ? { ...links, sent_id: toSentence } : links;
 }
 
-export function pages({ first, last, total, more, previous, next }, what, label) {
+export function pages({ from, to, total, more, previous, next }, what, label) {
   if (!previous && !next && !more) return null;
+  const first = thousands(total ? from + 1 : 0);
   return html`<nav class="pages" aria-label=${`Pages of ${label}`}>
     ${previous ? html`<a href=${previous} rel="prev">← previous</a>` : null}
-    <span>${`${what} ${thousands(first)} to ${thousands(last)} of ${more ? "the first " : ""}${thousands(total)}`}</span>
+    <span>${`${what} ${first} to ${thousands(to)} of ${more ? "the first " : ""}${thousands(total)}`}</span>
     ${next ? html`<a href=${next} rel="next">next →</a>` : null}</nav>`;
 }
 
 // All analyses, by section; those that no run of the bank can answer are folded.
 export function tablesView(context) {
   const { analyses, unanswered } = context.bank;
-  const all = Object.values(analyses);
-  const isAnswered = ({ name }) => !Object.hasOwn(unanswered, name);
-  const missing = all.filter((analysis) => !isAnswered(analysis));
+  const [missing, answered] = [true, false].map((isMissing) => (
+    Object.values(analyses).filter(({ name }) => Object.hasOwn(unanswered, name) === isMissing)));
   const given = ({ run }) => (run && context.run ? { run: context.run } : {});
   const thumbnail = (analysis) => {
     const picture = analysis.plot ? context.connector.picture(analysis.name, given(analysis)) : null;
     return picture && image(picture, "", "lazy"); // once it comes into view
   };
-  const list = (some) => html`<ul class="titles">${some.toSorted((one, other) => other.plot - one.plot).map((analysis) => html`
-    <li><a href=${context.link(`/tables/${analysis.name}`, given(analysis))}>${thumbnail(analysis)}${analysis.title}</a> <code>${analysis.name}</code></li>`)}</ul>`;
-  const sections = Map.groupBy(all.filter(isAnswered), (analysis) => analysis.section);
+  const item = (analysis) => html`
+    <li><a href=${context.link(`/tables/${analysis.name}`, given(analysis))}>${thumbnail(analysis)}
+      ${analysis.title}</a> <code>${analysis.name}</code></li>`;
+  const section = ([name, own]) => html`<section><h2>${name}</h2><ul class="titles">
+    ${own.toSorted((one, other) => other.plot - one.plot).map(item)}</ul></section>`;
+  const reasons = missing.map(({ name, title }) => [
+    html`<a href=${context.link(`/tables/${name}`)}>${title}</a>`,
+    `${unanswered[name].fact} ${unanswered[name].remedy}`,
+  ]);
   return {
-    title: "Tables and figures",
-    content: html`${[...sections].map(([section, some]) => html`<section><h2>${section}</h2>${list(some)}</section>`)}
-      ${missing.length ? html`<details class="parameters"><summary>${missing.length} that the default run cannot answer, and why</summary>
-        <dl>${missing.map(({ name, title }) => html`<dt><a href=${context.link(`/tables/${name}`)}>${title}</a></dt><dd>${unanswered[name].fact} ${unanswered[name].remedy}</dd>`)}</dl></details>` : null}`,
+    content: html`${[...Map.groupBy(answered, (analysis) => analysis.section)].map(section)}
+      ${missing.length ? html`<details class="parameters">
+        <summary>${missing.length} that the default run cannot answer, and why</summary>
+        ${definitions(reasons)}</details>` : null}`,
   };
 }
 
 // A picture on a light or a dark screen.
-const image = ({ light, dark }, alt, loading) => html`<picture><source media="(prefers-color-scheme: dark)" srcset=${dark}><img loading=${loading} src=${light} alt=${alt} @error=${(event) => { event.target.parentElement.hidden = true; }}></picture>`;
+function image({ light, dark }, alt, loading) {
+  const hide = (event) => { event.target.parentElement.hidden = true; };
+  return html`<picture><source media="(prefers-color-scheme: dark)" srcset=${dark}>
+    <img loading=${loading} src=${light} alt=${alt} @error=${hide}></picture>`;
+}
 
 // One analysis: its picture and its rows, and its parameters in a drawer.
 export async function analysisView(context) {
+  const { bank, connector } = context;
   const name = context.path.split("/")[2];
-  if (!Object.hasOwn(context.bank.analyses, name)) throw new Fault(`There is no analysis ${name}.`, "The page Tables and figures lists them all.");
-  const analysis = context.bank.analyses[name];
-  const given = Object.fromEntries(Object.entries(context.given).filter(([key]) => key !== "page"));
+  if (!Object.hasOwn(bank.analyses, name)) {
+    throw new Fault(`There is no analysis ${name}.`, "The page Tables and figures lists them all.");
+  }
+  const analysis = bank.analyses[name];
+  const { title } = analysis;
+  const { page, ...given } = context.given;
   const names = analysis.parameters.map((parameter) => parameter.name);
   const unknown = Object.keys(given).find((key) => !names.includes(key));
-  const view = { title: name, command: unknown ? null : rowsCommand(context, name, given) };
-  let frame = null;
-  let shown = null;
-  let picture = null;
-  try {
-    if (unknown) throw new Fault(`${name} has no parameter ${unknown.slice(0, 60)}.`, `It takes: ${names.join(", ") || "none"}.`);
-    for (const key of Object.keys(given)) context.text(key);
-    frame = await context.query(name, given);
-    shown = table(context, frame, analysis.title);
-    Object.assign(view, { frame, answered: null }, pictureOf(context, name, given, frame));
-    if (view.plotCommand) {
-      picture = context.connector.picture(name, given);
-      view.isDrawn = picture !== null;
-      if (!picture) context.note("The picture is published only for the default settings; the command below draws it for these.");
+  const [answer, fault] = await attempt(async () => {
+    if (unknown) {
+      const fact = `${name} has no parameter ${unknown.slice(0, 60)}.`;
+      throw new Fault(fact, `It takes: ${names.join(", ") || "none"}.`);
     }
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    view.error = error;
+    for (const key of Object.keys(given)) context.text(key);
+    const frame = await context.query(name, given);
+    return { frame, rows: table(context, frame, title), ...pictureOf(context, name, given, frame) };
+  });
+  const { frame, rows, files, plotCommand } = answer ?? {};
+  const picture = plotCommand ? connector.picture(name, given) : null;
+  if (plotCommand && !picture) {
+    context.note("The picture is published only for the default settings; the command below draws it for"
+      + " these.");
   }
   const notes = analysis.notes.filter((note) => !note.includes("is a word of SQL"));
   return {
-    ...view,
-    content: html`<p>${analysis.title}. ${analysis.paper}</p>
-      ${parameterForm(context, analysis, Object.keys(given).length > 0 || view.error)}
-      ${faultBox(view.error ?? frame?.undrawn)}
+    title: name, command: unknown ? null : rowsCommand(context, name, given), frame, files, plotCommand,
+    isDrawn: picture !== null,
+    content: html`<p>${title}. ${analysis.paper}</p>
+      ${parameterForm(context, analysis, Object.keys(given).length > 0 || fault !== null)}
+      ${faultBox(fault ?? frame.undrawn)}
       ${runLine(frame?.run)}
-      ${picture ? html`<div class="wide" tabindex="0" role="region" aria-label="Picture">${image(picture, `${analysis.title}: a picture of the table below`, "eager")}</div>` : null}
-      ${shown}
-      ${frame && !heightOf(frame) && analysis.empty ? html`<p>${capitalised(analysis.empty)}.</p>` : null}
+      ${picture && wide("Picture", image(picture, `${title}: a picture of the table below`, "eager"))}
+      ${rows}
+      ${frame && !frame.height && analysis.empty ? html`<p>${capitalised(analysis.empty)}.</p>` : null}
       ${notes.length ? html`<h2>Notes</h2>${notes.map((note) => html`<p>${capitalised(note)}</p>`)}` : null}`,
   };
 }
@@ -131,18 +142,19 @@ const unquoted = (text) => text.replace(/^'+|'+$/g, "");
 
 function parameterForm(context, { parameters }, isOpen) {
   if (!parameters.length) return null;
-  const field = ({ name, names_run, choices, type, help, default: usual }) => {
-    const label = name.replaceAll("_", " ");
-    if (names_run) return runBox(context, context.given[name], name, label);
-    if (choices.length || type === "boolean") {
-      const written = { false: "no", true: "yes", null: "none" }[usual] ?? unquoted(usual);
-      const options = [["", `default: ${written}`], ...(choices.length ? choices : ["true", "false"]).map((value) => [value, value])];
-      return choice(label, name, options, context.given[name] ?? "", help);
+  const box = ({ name, names_run: namesRun, choices, type, help, default: usual }) => {
+    const [label, given] = [inWords(name), context.given[name] ?? ""];
+    if (namesRun) return runBox(context, given, name, label);
+    const values = type === "boolean" && !choices.length ? ["true", "false"] : choices;
+    if (!values.length) {
+      const placeholder = usual === "null" ? "" : unquoted(usual);
+      return field(label, name, given, { placeholder, size: 12, help });
     }
-    return html`<label title=${help}>${label} <input name=${name} value=${context.given[name] ?? ""} placeholder=${usual === "null" ? "" : unquoted(usual)} size="12"></label>`;
+    const written = { false: "no", true: "yes", null: "none" }[usual] ?? unquoted(usual);
+    return choice(label, name, [["", `default: ${written}`], ...values], given, { help });
   };
-  return html`<details class="parameters" .open=${Boolean(isOpen)}><summary>Parameters</summary>
-    <form>${parameters.map(field)}<button>Show</button></form></details>`;
+  return html`<details class="parameters" .open=${isOpen}><summary>Parameters</summary>
+    <form>${parameters.map(box)}<button>Show</button></form></details>`;
 }
 
 export const EXAMPLE = "select upos, count(*) as n from word group by upos order by n desc";
@@ -152,51 +164,51 @@ export const bare = (statement) => statement.trim().replace(/;\s*$/, "");
 
 export async function statementView(context) {
   const statement = bare(context.text("statement"));
-  const view = { title: "SQL" };
-  let rows = null;
-  if (statement) {
-    view.command = command(context, `sql ${shell(statement)}`);
-    try {
-      if (context.app.runs(statement)) {
-        view.frame = await context.connector.statement(statement, context.number("page", 1, 1, 1_000_000) === 1);
-        rows = table(context, view.frame, "Rows");
-      } else {
-        context.note("This statement came with the address, and has not run: read it, then click Run.");
-      }
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      view.error = error;
-    }
+  const isRun = statement && context.app.runs(statement);
+  if (statement && !isRun) {
+    context.note("This statement came with the address, and has not run: read it, then click Run.");
   }
+  const [answer, fault] = await attempt(async () => {
+    const fresh = context.number("page", 1, 1, 1_000_000) === 1; // further pages are of the same rows
+    const frame = isRun ? await context.connector.frame("/statement.json", { statement, fresh }) : null;
+    return { frame, rows: frame && table(context, frame, "Rows") };
+  });
+  const { frame, rows } = answer ?? {};
   return {
-    ...view,
+    frame, command: statement ? command(context, `sql ${shell(statement)}`) : null,
     content: html`<form><label class="long">SQL query (read-only)
-        <textarea name="statement" rows="6" spellcheck="false" placeholder=${EXAMPLE} .value=${statement}></textarea></label><button>Run</button></form>
-      ${statement ? null : html`<p>For example <a href=${context.link("/sql", { statement: EXAMPLE })}><code>${EXAMPLE}</code></a>. A query can only read the bank, and is stopped at its time or memory limit.</p>`}
-      ${faultBox(view.error)}
+        <textarea name="statement" rows="6" spellcheck="false" placeholder=${EXAMPLE}
+          .value=${statement}></textarea></label><button>Run</button></form>
+      ${statement ? null : html`<p>For example
+        <a href=${context.link("/sql", { statement: EXAMPLE })}><code>${EXAMPLE}</code></a>.
+        A query can only read the bank, and is stopped at its time or memory limit.</p>`}
+      ${faultBox(fault)}
       ${rows}
-      ${view.frame?.isCut ? html`<p class="note">There are more rows. attnbank sql prints all of them.</p>` : null}`,
+      ${frame?.is_cut ? note("There are more rows. attnbank sql prints all of them.") : null}`,
   };
 }
 
 // The contents of the bank, as attnbank info prints them.
 export async function contentsView(context) {
-  const { size, format, runs, tables } = await context.connector.contents();
+  const { size, format, runs, tables } = await context.connector.get("/contents.json");
   const toAtlas = { name: (row) => context.link("/", { run: row.name }) };
+  const part = ({ caption, name, frame }, links) => html`<h2>${caption}</h2>
+    ${table(context, legible(new Frame(frame)), caption, { name, links })}`;
   return {
-    title: "Contents of the bank",
     command: command(context, "info"),
     content: html`<p>${size}, format ${format}.</p>
-      <h2>Runs</h2>
-      ${heightOf(runs) ? table(context, legible(runs), "Runs", { links: toAtlas, name: "runs" }) : html`<p>The bank has no runs yet. Type: attnbank ingest CORPUS --model MODEL</p>`}
-      ${tables.filter(({ frame }) => heightOf(frame)).map(({ caption, name, frame }) => html`<h2>${caption}</h2>${table(context, legible(frame), caption, { name })}`)}`,
+      ${runs.values[0].length ? part({ caption: "Runs", name: "runs", frame: runs }, toAtlas)
+        : html`<h2>Runs</h2><p>The bank has no runs yet. Type: attnbank ingest CORPUS --model MODEL</p>`}
+      ${tables.filter(({ frame }) => frame.values[0].length).map((own) => part(own))}`,
   };
 }
 
 // A frame with separators in counts, with short digests, and without empty columns.
-function legible({ columns, values }) {
-  const filled = columns.map((_, at) => at).filter((at) => values[at].some((value) => value !== null && value !== ""));
-  const cell = (value, { name, kind }) => (kind === "integer" && value !== null && name !== "id" && !name.endsWith("seed") ? thousands(value)
-    : /^[0-9a-f]{64}$/.test(value) ? `${value.slice(0, 12)}…` : value);
-  return { columns: filled.map((at) => columns[at]), values: filled.map((at) => values[at].map((value) => cell(value, columns[at]))) };
+function legible(frame) {
+  const { columns, values } = frame.select((_, own) => own.some((value) => value !== null && value !== ""));
+  const cell = (value, { name, kind }) => (
+    kind === "integer" && value !== null && name !== "id" && !name.endsWith("seed") ? thousands(value)
+      : /^[0-9a-f]{64}$/.test(value) ? `${value.slice(0, 12)}…` : value);
+  const cells = values.map((own, at) => own.map((value) => cell(value, columns[at])));
+  return new Frame({ columns, values: cells });
 }

@@ -1,52 +1,36 @@
 // The bank behind the page: DuckDB in a worker, which reads the file by ranges, or whole where the
 // host does not answer ranges. One statement runs at a time.
 import * as duckdb from "@duckdb/duckdb-wasm";
-import { Fault } from "viewer/fault.js";
-import { frameOf } from "viewer/cells.js";
+import { Frame } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
+import { attempt, Fault } from "viewer/fault.js";
 
-const MOST_WHOLE = 500e6;
-// Bytes of a bank that is downloaded whole where its host answers no ranges.
-
-const AHEAD = 81_920;
-// Bytes that are read at least: a block of the bank, and what DuckDB reads beyond it.
+const MOST_WHOLE = 500e6; // bytes of a bank that is downloaded whole
+const AHEAD = 81_920; // bytes that are read at least: a block of the bank, and what DuckDB reads beyond it
 
 const isBank = (bytes) => String.fromCharCode(...bytes.slice(8, 12)) === "DUCK";
-const NAMES = new Set(["__proto__", "constructor", "prototype"]);
 
 export class Database {
+  opened = null;
+  queue = Promise.resolve();
+
   constructor(pages, url, manifest, tell) {
     Object.assign(this, { pages, url, manifest, tell });
-    this.queue = Promise.resolve();
-    this.opened = null;
   }
 
   // Open the bank once. Rejects with a Fault, and may then be tried again.
   open() {
     this.opened ??= this.#open().catch((error) => {
       this.opened = null;
-      this.tell("");
       throw error;
-    });
+    }).finally(() => this.tell(""));
     return this.opened;
   }
 
   async #open() {
     this.tell("Loading DuckDB…");
-    // A worker made from a blob has the policy of the page: it can ask no other host.
-    const opening = this.#opening(); // while DuckDB comes
-    opening.catch(() => {}); // it is told below
-    const bank = { url: this.url, bytes: this.manifest.bank.bytes, ahead: AHEAD };
-    const script = `const BANK = ${JSON.stringify(bank)};\n`
-      + `importScripts(${JSON.stringify(`${this.pages}ranges.js`)}, ${JSON.stringify(`${this.pages}duckdb-worker.js`)});`;
-    const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-    const worker = new Worker(blob);
-    const logger = { log() {} };
-    const db = new duckdb.AsyncDuckDB(logger, worker);
-    const program = await this.#program();
-    await db.instantiate(program);
-    URL.revokeObjectURL(program);
-    URL.revokeObjectURL(blob);
+    const opening = attempt(() => this.#opening()); // while DuckDB comes
+    const [db, worker] = await this.#start();
     this.tell("Opening the bank…");
     await db.open({
       filesystem: { forceFullHTTPReads: false, allowFullHTTPReads: true, reliableHeadRequests: true },
@@ -55,70 +39,67 @@ export class Database {
     for (const setting of ["autoinstall_known_extensions", "autoload_known_extensions"]) {
       await connection.query(`set ${setting} = false`);
     }
-    let isOpen = false;
-    const pieces = await opening;
-    if (pieces !== null) {
-      worker.postMessage({ pieces }, pieces.map(([, buffer]) => buffer));
-      // Some hosts answer one range and refuse the next: GitHub's pages to Firefox.
-      isOpen = await this.#attach(connection, this.url).then(() => true, () => false);
-    }
+    const attach = (name) => connection.query(`attach ${literal(name)} as bank (read_only)`);
+    const [pieces, fault] = await opening;
+    if (fault) throw fault;
+    if (pieces) worker.postMessage({ pieces }, pieces.map(([, buffer]) => buffer));
+    // Some hosts answer one range and refuse the next: GitHub's pages to Firefox.
+    const isOpen = pieces !== null && await attach(this.url).then(() => true, () => false);
     if (!isOpen) {
       await db.registerFileBuffer("bank.duckdb", await this.#download());
-      await this.#attach(connection, "bank.duckdb").catch((error) => { throw faultOf(error); });
+      await attach("bank.duckdb").catch((error) => { throw faultOf(error); });
     }
     await connection.query("use bank");
     this.connection = connection;
-    this.tell("");
     return connection;
   }
 
-  // DuckDB as an address within the browser: the file is compressed, unless its host undoes that.
-  async #program() {
+  // DuckDB in a worker, which is made from a blob and so has the policy of the page: it can ask no
+  // other host.
+  async #start() {
+    const bank = { url: this.url, bytes: this.manifest.bank.bytes, ahead: AHEAD };
+    const scripts = ["ranges.js", "duckdb-worker.js"].map((name) => JSON.stringify(this.pages + name));
+    const script = `const BANK = ${JSON.stringify(bank)};\nimportScripts(${scripts.join(", ")});`;
+    const addresses = [addressOf([script], "text/javascript")];
+    const worker = new Worker(addresses[0]);
+    const db = new duckdb.AsyncDuckDB({ log() {} }, worker);
     const answer = await fetch(`${this.pages}duckdb-eh.wasm.gz`);
     if (!answer.ok) throw new Fault(`The host did not return DuckDB: ${answer.status} ${answer.statusText}.`);
+    // The file is compressed, unless its host undoes that.
     const bytes = new Uint8Array(await answer.arrayBuffer());
     const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    const whole = isPacked
-      ? await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).blob()
-      : new Blob([bytes]);
-    return URL.createObjectURL(new Blob([whole], { type: "application/wasm" }));
-  }
-
-  async #attach(connection, name) {
-    await connection.query(`attach '${name.replaceAll("'", "''")}' as bank (read_only)`);
+    const plain = (stream) => stream.pipeThrough(new DecompressionStream("gzip"));
+    const program = isPacked ? await new Response(plain(new Blob([bytes]).stream())).blob() : bytes;
+    addresses.push(addressOf([program], "application/wasm"));
+    await db.instantiate(addresses[1]);
+    addresses.forEach((address) => URL.revokeObjectURL(address));
+    return [db, worker];
   }
 
   // What DuckDB reads to open the bank: [first byte, bytes]. Null where the host does not give
   // parts of the file, or of another one: a host that compresses it on the way may count in that.
   async #opening() {
     const { bytes, opening } = this.manifest.bank;
-    const part = async ([start, end]) => {
+    const pieces = [];
+    for (const [start, end] of opening) { // at once, a browser's cache asks for some of them twice
       const answer = await this.#ask({ headers: { Range: `bytes=${start}-${end}` } });
-      const total = /\/(\d+)$/.exec(answer.headers.get("Content-Range") ?? "")?.[1];
-      if (answer.status !== 206 || (total !== undefined && Number(total) !== bytes)) {
+      const total = /\/(\d+)$/.exec(answer.headers.get("Content-Range") ?? "")?.[1] ?? bytes;
+      if (answer.status !== 206 || Number(total) !== bytes) {
         await answer.body?.cancel();
         return null;
       }
-      return [start, await answer.arrayBuffer()];
-    };
-    const pieces = [];
-    for (const range of opening) { // at once, a browser's cache asks for some of them twice
-      const piece = await part(range);
-      if (piece === null || (!pieces.length && !isBank(new Uint8Array(piece[1])))) return null;
-      pieces.push(piece);
+      pieces.push([start, await answer.arrayBuffer()]);
+      if (!isBank(new Uint8Array(pieces[0][1]))) return null;
     }
     return pieces;
   }
 
   async #ask(options = {}) {
-    let answer;
-    try {
-      answer = await fetch(this.url, options);
-    } catch {
+    const answer = await fetch(this.url, options).catch(() => {
       throw new Fault("The bank cannot be reached.", "Check your connection, then try again.");
-    }
-    if (!answer.ok && answer.status !== 416) throw new Fault(`The host did not return the bank: ${answer.status} ${answer.statusText}.`);
-    return answer;
+    });
+    if (answer.ok || answer.status === 416) return answer;
+    throw new Fault(`The host did not return the bank: ${answer.status} ${answer.statusText}.`);
   }
 
   // The whole file, for a host that gives no parts.
@@ -134,10 +115,11 @@ export class Database {
     const reader = (await this.#ask()).body.getReader();
     const bytes = new Uint8Array(size);
     let at = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (at + value.length > size) throw new Fault("The bank is not the one that was published: it is larger.");
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      const { value } = read;
+      if (at + value.length > size) {
+        throw new Fault("The bank is not the one that was published: it is larger.");
+      }
       bytes.set(value, at);
       at += value.length;
       this.tell("This host cannot return parts of a file: downloading the whole bank", at / size);
@@ -151,11 +133,9 @@ export class Database {
   async rows(statement, values = {}) {
     const table = await this.#run(statement, values);
     const names = table.schema.fields.map((field) => field.name);
-    return table.toArray().map((row) => {
-      const object = Object.create(null);
-      for (const name of names) object[name] = plain(row[name]);
-      return object;
-    });
+    return table.toArray().map((row) => Object.assign(
+      Object.create(null), Object.fromEntries(names.map((name) => [name, plain(row[name])])),
+    ));
   }
 
   // The rows of anyone's SELECT as a frame: columns with a kind, and their values. Whatever else
@@ -163,21 +143,20 @@ export class Database {
   async frame(statement, most = null) {
     const [, explained] = /^explain\s+(?:analyze\s+)?(.+)$/is.exec(statement) ?? [];
     const described = await this.#described(explained ?? statement);
-    if (explained !== undefined) return frameOf(await this.rows(statement), [["explain_key", "text"], ["explain_value", "text"]]);
-    const twice = described.find((column, at) => described.findIndex((other) => other.column_name === column.column_name) < at);
-    if (twice) throw new Fault(`Two columns are called ${twice.column_name}.`, "Rename one: ... as NAME.");
-    const kinds = described.map((column) => kindOf(column.column_type));
-    const read = described.map((column, at) => {
-      const name = quoted(column.column_name);
-      return kinds[at] === "float" ? `cast(${name} as double) as c${at}`
-        : kinds[at] === "nested" ? `${name} as c${at}` : `cast(${name} as varchar) as c${at}`;
+    if (explained !== undefined) {
+      return Frame.of(await this.rows(statement), [["explain_key", "text"], ["explain_value", "text"]]);
+    }
+    const columns = described.map((row) => ({ name: row.column_name, kind: kindOf(row.column_type) }));
+    const names = columns.map((column) => column.name);
+    const twice = names.find((name, at) => names.indexOf(name) < at);
+    if (twice) throw new Fault(`Two columns are called ${twice}.`, "Rename one: ... as NAME.");
+    const read = columns.map(({ name, kind }, at) => {
+      const type = kind === "float" ? "double" : "varchar";
+      return `${kind === "nested" ? quoted(name) : `cast(${quoted(name)} as ${type})`} as c${at}`;
     });
     const limit = most === null ? "" : ` limit ${most}`;
     const rows = await this.rows(`select ${read.join(", ")} from (${statement}\n)${limit}`);
-    return {
-      columns: described.map((column, at) => ({ name: column.column_name, kind: kinds[at] })),
-      values: described.map((_, at) => rows.map((row) => row[`c${at}`])),
-    };
+    return { columns, values: columns.map((_, at) => rows.map((row) => row[`c${at}`])) };
   }
 
   // The columns of one statement that reads. Within brackets nothing else can stand: what is read
@@ -194,10 +173,12 @@ export class Database {
     try {
       const columns = await this.rows(`describe select * from (${statement}\n)`);
       // Of two columns with one name it has numbered the second, where a SELECT by itself has not.
-      return /^(desc|describe|show|summarize)\b/i.test(statement) ? columns : await this.rows(`describe ${statement}`);
+      const isOther = /^(desc|describe|show|summarize)\b/i.test(statement);
+      return isOther ? columns : await this.rows(`describe ${statement}`);
     } catch (error) {
       if (!(error.cause?.message ?? "").startsWith("Parser Error")) throw error;
-      throw new Fault(several ? "Several statements were given." : "Only statements that read run here.", "Give one SELECT.");
+      const fact = several ? "Several statements were given." : "Only statements that read run here.";
+      throw new Fault(fact, "Give one SELECT.");
     }
   }
 
@@ -207,16 +188,15 @@ export class Database {
       for (const [name, value] of Object.entries(values)) {
         await connection.query(`set variable ${quoted(name)} = ${literal(value)}`);
       }
-      try {
-        return await connection.query(statement);
-      } catch (error) {
-        throw faultOf(error);
-      }
+      return connection.query(statement).catch((error) => { throw faultOf(error); });
     });
     this.queue = result.catch(() => {});
     return result;
   }
 }
+
+// Some bytes or text as an address within the browser.
+const addressOf = (parts, type) => URL.createObjectURL(new Blob(parts, { type }));
 
 function kindOf(type) {
   if (/[[({]/.test(type.replace(/^DECIMAL\(\d+,\d+\)$/, "DECIMAL")) || type === "BLOB") return "nested";
@@ -229,20 +209,20 @@ function kindOf(type) {
 function plain(value) {
   if (typeof value === "bigint") return Number(value);
   if (value === null || value === undefined || typeof value !== "object") return value ?? null;
-  if (value instanceof Uint8Array) return [...value].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  if (typeof value.toArray === "function") return Array.from(value, plain);
-  if (ArrayBuffer.isView(value)) return Array.from(value, plain);
-  if (typeof value.toJSON === "function") {
-    return Object.fromEntries(Object.entries(value.toJSON()).filter(([name]) => !NAMES.has(name)).map(([name, field]) => [name, plain(field)]));
+  if (value instanceof Uint8Array) {
+    return Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
-  return value;
+  if (typeof value.toArray === "function" || ArrayBuffer.isView(value)) return Array.from(value, plain);
+  if (typeof value.toJSON !== "function") return value;
+  const fields = Object.entries(value.toJSON()).map(([name, field]) => [name, plain(field)]);
+  return Object.assign(Object.create(null), Object.fromEntries(fields));
 }
 
 // An analysis says in SQL what must be done before it can answer: error('... Type: ...').
 function faultOf(error) {
   if (error instanceof Fault) return error;
-  const first = String(error.message ?? error).split("\n")[0];
-  const message = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
-  const [fact, remedy] = message.split(" Type: ");
+  const [first] = String(error.message ?? error).split("\n");
+  const kinds = /^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /;
+  const [fact, remedy] = first.replace(kinds, "").split(" Type: ");
   return Object.assign(new Fault(fact, remedy === undefined ? "" : `Type: ${remedy}`), { cause: error });
 }

@@ -1,151 +1,135 @@
 // One sentence as it is drawn, from its sheet and what the bank has of the heads: the record that
 // shown_record of cli/viewer/records.py makes.
-import { frameOf } from "viewer/cells.js";
+import { positionsOf } from "viewer/arcs.js";
+import { Frame } from "viewer/cells.js";
+import { headName } from "viewer/measures.js";
 
-export function shownRecord(options, { maps, peaks }) {
-  const { sheet, run, heads, id, relation, coreference, tree, marked } = options;
+const COLUMNS = [
+  ["sent_id", "text"], ["layer", "integer"], ["head", "integer"], ["position", "integer"],
+  ["index", "integer"], ["dependent", "text"], ["found_position", "integer"], ["found", "text"],
+  ["weight", "float"], ["gold_head", "text"], ["relation", "text"], ["correct", "boolean"],
+  ["special", "float"], ["run", "text"],
+];
+
+export function shownRecord(sheet, options) {
+  const { run, heads, id, relation, coreference, tree, marked, direction } = options;
   const positions = positionsOf(sheet);
-  const ofHead = (rows, [layer, head]) => rows.filter((row) => row.layer === layer && row.head === head);
-  const byHead = heads.map((pair) => ({ maps: ofHead(maps, pair), peaks: new Map(ofHead(peaks, pair).map((row) => [row.position, row])) }));
-  const pairs = goldPairs(options);
-  const shownPositions = new Set(sheet.shown);
-  const seen = new Set();
-  const words = positions.filter(({ position }) => shownPositions.has(position) && !seen.has(position) && seen.add(position));
-  const matched = new Set(positions.filter((row) => row.sentence === id && marked.includes(row.index)).map((row) => row.position));
+  const shown = new Set(sheet.shown);
+  // Words at positions, of which several may stand at one.
+  const stands = new Set(positions.map((row) => `${row.position} ${row.word}`));
+  const isShown = (row, at) => shown.has(row.position) && row.position !== positions[at - 1]?.position;
+  const matched = new Set(positions.filter((row) => row.sentence === id && marked.includes(row.index))
+    .map((row) => row.position));
+  const input = { ...options, sheet, positions, shown, stands };
+  const pairs = goldPairs(input);
+  const byHead = heads.map(([layer, head]) => {
+    const isOfHead = (row) => row.layer === layer && row.head === head;
+    return { layer, head, maps: sheet.maps.filter(isOfHead), peaks: sheet.peaks.filter(isOfHead) };
+  });
+  const rows = Frame.of(byHead.flatMap((attention) => tops(input, attention)), COLUMNS);
+  const found = direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
+  for (const column of rows.columns) column.name = column.name.replace(/^found/, found);
   return {
-    id, run: run.name, heads: heads.map((pair) => pair.join("-")).join(","), name: sheet.name, marked, written: sheet.written,
-    facts: notesOf(options, byHead), norms: run.measure.endsWith("norms"), mentions: coreference ? sheet.mentions ?? [] : [],
-    words: words.map((row) => [row.position, row.text, row.index, !isWord(row), matched.has(row.position)]),
-    trees: sheet.tree ? [{ ...sheet.tree, isGold: true, isWanted: tree }] : [],
-    panels: heads.map(([layer, head], at) => ({
-      name: `head ${layer}-${head}`, layer, head, weights: weightsOf(sheet, byHead[at].maps),
-      gold: [...goldArcs(options, pairs, byHead[at].peaks)].map(([ends, isFound]) => [...ends.split(" ").map(Number), isFound]),
+    id, run: run.name, heads: heads.map((pair) => headName(...pair)).join(","), name: sheet.name, marked,
+    written: sheet.written, facts: notesOf(input), norms: run.measure.endsWith("norms"),
+    mentions: coreference ? sheet.mentions ?? [] : [],
+    words: positions.filter(isShown).map((row) => ({
+      position: row.position, text: row.text, index: row.index, is_special: !isWord(row),
+      is_matched: matched.has(row.position),
     })),
-    rows: topsFrame(options, byHead),
+    trees: sheet.tree ? [{ ...sheet.tree, isGold: true, isWanted: Boolean(tree) }] : [],
+    panels: byHead.map(({ layer, head, maps, peaks }) => ({
+      name: `head ${headName(layer, head)}`, layer, head, weights: weightsOf(input, maps),
+      gold: goldArcs(input, pairs, peaks),
+    })),
+    rows,
   };
 }
-
-const NAMES = ["position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form", "relation"];
-
-const positionsOf = (sheet) => sheet.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]])));
 
 const isWord = (position) => position.kind === "word" || position.kind === "token";
 
 // The pairs (dependent, head), both word ids, of the relation whose arcs are shown.
-function goldPairs({ sheet, relation, id: number, saved }) {
-  if (!relation) return [];
+function goldPairs({ positions, relation, id, saved }) {
   if (saved) return saved.map((row) => [row.word, row.head_word]);
   const seen = new Set();
-  return positionsOf(sheet).filter((position) => {
-    const known = position.sentence === number && position.word !== null && position.head_word !== null && !seen.has(position.word);
-    if (position.word !== null) seen.add(position.word);
-    return known && ["all", position.relation, String(position.relation).split(/[:$@]/)[0]].includes(relation);
-  }).map((position) => [position.word, position.head_word]);
+  return positions.filter((row) => {
+    const isNew = row.word !== null && !seen.has(row.word);
+    seen.add(row.word);
+    const names = ["all", row.relation, String(row.relation).split(/[:$@]/)[0]];
+    return isNew && row.sentence === id && row.head_word !== null && names.includes(relation);
+  }).map((row) => [row.word, row.head_word]);
 }
 
-// The gold arcs between the first positions of words: "from to" to whether the head finds it.
-function goldArcs(options, pairs, peaks) {
-  const { sheet, direction } = options;
-  const positions = positionsOf(sheet);
-  const shownPositions = new Set(sheet.shown);
-  const first = new Map();
-  const wordsAt = new Map();
-  for (const position of positions) {
-    if (position.word === null) continue;
-    if (shownPositions.has(position.position) && !first.has(position.word)) first.set(position.word, position.position);
-    wordsAt.set(position.position, [...(wordsAt.get(position.position) ?? []), position.word]);
-  }
-  const finds = (backward, word, other) => [...peaks.values()].some((row) => {
-    const peak = backward ? row.most_attending : row.most_attended;
-    return (wordsAt.get(row.position) ?? []).includes(word) && (wordsAt.get(peak) ?? []).includes(other);
-  });
+// The gold arcs between the first positions of words: [from, to, whether the head finds it].
+function goldArcs({ positions, shown, stands, direction }, pairs, peaks) {
+  const first = new Map(positions.filter((row) => row.word !== null && shown.has(row.position))
+    .map((row) => [row.word, row.position]).reverse());
   const arcs = new Map();
   for (const [word, head] of pairs) {
-    if (!first.has(word) || !first.has(head) || first.get(word) === first.get(head)) continue;
-    const backward = direction === "head_to_dependent" || (direction === "later_to_earlier" && first.get(head) > first.get(word));
-    const ends = backward ? [first.get(head), first.get(word)] : [first.get(word), first.get(head)];
-    arcs.set(ends.join(" "), finds(backward, word, head));
+    const [own, other] = [first.get(word), first.get(head)];
+    if (own === undefined || other === undefined || own === other) continue;
+    const isBackward = direction === "head_to_dependent" || (direction === "later_to_earlier" && other > own);
+    const isFound = peaks.some(({ position, most_attending: attending, most_attended: attended }) => (
+      stands.has(`${position} ${word}`) && stands.has(`${isBackward ? attending : attended} ${head}`)));
+    const ends = isBackward ? [other, own] : [own, other];
+    arcs.set(ends.join(" "), [...ends, isFound]);
   }
-  return arcs;
+  return [...arcs.values()];
 }
 
 // The weights between shown positions, and to all others together (to: null): [from, to, weight].
-function weightsOf(sheet, maps) {
-  const positions = positionsOf(sheet);
-  const places = sheet.shown;
-  const shownPositions = new Set(places);
-  const others = [...new Set(positions.filter(isWord).map((position) => position.position))].filter((position) => !shownPositions.has(position));
+function weightsOf({ sheet: { shown: places }, positions, shown }, maps) {
+  const words = positions.filter((row) => isWord(row) && !shown.has(row.position));
+  const others = [...new Set(words.map((row) => row.position))];
   const rowAt = new Map(maps.map((row) => [row.from_position, row]));
-  const lines = [];
-  for (const position of places) {
+  return places.flatMap((position) => {
     const { weights, rest } = rowAt.get(position);
-    for (const to of places) lines.push([position, to, weights[to] ?? null]);
-    if (rest !== null && (others.length || rest)) lines.push([position, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
-  }
-  return lines;
+    const elsewhere = others.reduce((sum, to) => sum + (weights[to] ?? 0), 0);
+    const lines = places.map((to) => [position, to, weights[to] ?? null]);
+    return rest !== null && (others.length || rest) ? [...lines, [position, null, rest + elsewhere]] : lines;
+  });
 }
-
-const COLUMNS = [
-  ["sent_id", "text"], ["layer", "integer"], ["head", "integer"], ["position", "integer"], ["index", "integer"],
-  ["dependent", "text"], ["found_position", "integer"], ["found", "text"], ["weight", "float"],
-  ["gold_head", "text"], ["relation", "text"], ["correct", "boolean"], ["special", "float"], ["run", "text"],
-];
 
 // The word that each word attends to most (or that attends most to it), and whether that is its head.
-function tops({ sheet, heads, direction, relation, run, id: number, saved }, byHead) {
-  const positions = positionsOf(sheet);
-  const backward = direction === "head_to_dependent";
-  const shownPositions = new Set(sheet.shown);
-  const textAt = new Map();
-  for (const position of positions) if (!textAt.has(position.position)) textAt.set(position.position, position.text);
-  const stands = new Set(positions.map((position) => `${position.position} ${position.word}`));
-  const where = new Map(positions.filter((position) => position.word !== null).map((position) => [position.word, position.position]));
-  const apart = new Set(positions.filter((position) => position.kind === "first").map((position) => position.position));
-  const special = [...new Set(positions.filter((position) => !isWord(position)).map((position) => position.position))];
+function tops(input, { layer, head, maps, peaks }) {
+  const { sheet, positions, shown, stands, direction, relation, run, id, saved } = input;
+  const isBackward = direction === "head_to_dependent";
+  const side = isBackward ? "most_attending" : "most_attended";
+  const textAt = new Map(positions.map((row) => [row.position, row.text]).reverse());
+  const where = new Map(positions.filter((row) => row.word !== null).map((row) => [row.word, row.position]));
+  const apart = new Set(positions.filter((row) => row.kind === "first").map((row) => row.position));
+  const special = [...new Set(positions.filter((row) => !isWord(row)).map((row) => row.position))];
   const savedHeads = saved && new Map([...saved].reverse().map((row) => [row.word, row.head_word]));
-  const forms = new Map(positions.map((position) => [position.word, position.form]));
-  const hidden = (place, head) => {
-    const other = where.get(head) ?? place;
-    const unseen = run.is_causal && (backward ? other < place : other > place);
-    return stands.has(`${place} ${head}`) || unseen || apart.has(place) || apart.has(other);
+  const forms = new Map(positions.map((row) => [row.word, row.form]));
+  const weights = new Map(maps.map((row) => [row.from_position, row.weights]));
+  const peakAt = new Map(peaks.map((row) => [row.position, row]));
+  // Pairs that no head can find.
+  const isHidden = (place, gold) => {
+    const other = where.get(gold) ?? place;
+    const isUnseen = run.is_causal && (isBackward ? other < place : other > place);
+    return stands.has(`${place} ${gold}`) || isUnseen || apart.has(place) || apart.has(other);
   };
-  const rows = [];
-  heads.forEach(([layer, head], at) => {
-    const { maps, peaks } = byHead[at];
-    const weights = new Map(maps.map((row) => [row.from_position, row.weights]));
-    for (const position of positions) {
-      if (position.word === null || position.sentence !== number || !shownPositions.has(position.position)) continue;
-      const peak = peaks.get(position.position);
-      const found = peak ? (backward ? peak.most_attending : peak.most_attended) : null;
-      const gold = savedHeads ? savedHeads.get(position.word) ?? null : position.head_word;
-      const toSpecial = special.map((to) => weights.get(position.position)?.[to] ?? null);
-      rows.push({
-        sent_id: sheet.name, layer, head, position: position.position, index: position.index, dependent: position.text,
-        found_position: found, found: found === null ? null : textAt.get(found) ?? null,
-        weight: peak ? (backward ? peak.most_attending_weight : peak.most_attended_weight) : null,
-        gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : position.head_form,
-        relation: savedHeads ? (gold === null ? null : relation) : position.relation,
-        correct: gold === null || hidden(position.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
-        special: toSpecial.includes(null) ? null : toSpecial.reduce((sum, value) => sum + value, 0),
-        run: run.name,
-      });
-    }
+  const own = positions.filter((row) => row.word !== null && row.sentence === id && shown.has(row.position));
+  return own.map(({ position, word, index, text, head_word: tree, head_form: form, relation: label }) => {
+    const peak = peakAt.get(position);
+    const found = peak?.[side] ?? null;
+    const gold = savedHeads ? savedHeads.get(word) ?? null : tree;
+    const toSpecial = special.map((to) => weights.get(position)?.[to] ?? null);
+    return {
+      sent_id: sheet.name, layer, head, position, index, dependent: text, run: run.name,
+      found_position: found, found: textAt.get(found), weight: peak?.[`${side}_weight`],
+      gold_head: savedHeads ? gold && forms.get(gold) : form, relation: savedHeads ? gold && relation : label,
+      correct: gold === null || isHidden(position, gold) ? null : stands.has(`${found} ${gold}`),
+      special: toSpecial.includes(null) ? null : toSpecial.reduce((sum, value) => sum + value, 0),
+    };
   });
-  return rows;
 }
 
-function topsFrame(options, byHead) {
-  const name = options.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
-  const frame = frameOf(tops(options, byHead), COLUMNS);
-  for (const column of frame.columns) column.name = column.name.replace(/^found/, name);
-  return frame;
+function notesOf({ run, sheet, relation, coreference }) {
+  const isInPart = sheet.maps.some(({ rest }) => rest === null || rest > 0);
+  return [
+    ...run.notes, relation && run.notes_of_arcs,
+    coreference && (sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here."),
+    ...sheet.notes, isInPart && run.note_of_rest,
+  ].filter(Boolean);
 }
-
-function notesOf({ run, sheet, relation, coreference }, byHead) {
-  const notes = [...run.notes];
-  if (relation) notes.push(run.notes_of_arcs);
-  if (coreference) notes.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
-  const isInPart = byHead.some(({ maps }) => maps.some(({ rest }) => rest === null || rest > 0));
-  return [...notes, ...sheet.notes, ...(isInPart ? [run.note_of_rest] : [])];
-}
-

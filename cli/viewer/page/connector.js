@@ -1,0 +1,65 @@
+// How pages read the records of a bank: by their addresses (cli/viewer/records.py), each once. The
+// explorer's server (main.js) and a published page (published/connector.js) answer them.
+import { Frame } from "./cells.js";
+
+export class Connector {
+  #answers = new Map();
+
+  // The record at an address.
+  get(path, given = {}, options = {}) {
+    const parameters = filled(given);
+    const address = withQuery(path, parameters);
+    if (parameters.fresh) this.#answers.delete(address);
+    return this.once(address, () => this.read(path, parameters, options));
+  }
+
+  async frame(path, parameters, options) {
+    return new Frame(await this.get(path, parameters, options));
+  }
+
+  // The rows of an analysis, for a run by its id; "any" is for the run in the parameters.
+  answer(run, name, parameters, options) {
+    return this.frame(`/answers/${run}/${name}.json`, parameters, options);
+  }
+
+  // What a function gives for a key: it is called once, unless it fails.
+  once(key, make) {
+    if (!this.#answers.has(key)) {
+      const pending = make();
+      pending.catch(() => this.#answers.delete(key));
+      this.#answers.set(key, pending);
+    }
+    return this.#answers.get(key);
+  }
+}
+
+// Without what is empty.
+const filled = (values) => Object.fromEntries(Object.entries(values)
+  .filter(([, value]) => value !== null && value !== undefined && value !== false && value !== ""));
+
+export function withQuery(path, parameters) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filled(parameters))) {
+    query.append(name, value === true ? "1" : String(value));
+  }
+  return query.size ? `${path}?${query}` : path;
+}
+
+// The address of a view, and the view at an address.
+export function linkTo(path, values = {}) {
+  return withQuery(path.split("/").map(encodeURIComponent).join("/"), values);
+}
+
+export function viewAt(path, query) {
+  const given = Object.create(null);
+  for (const [name, value] of new URLSearchParams(query)) if (value) given[name] = value;
+  return { path: decoded(path), given };
+}
+
+function decoded(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // a % that begins no character
+  }
+}

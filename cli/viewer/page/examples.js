@@ -1,0 +1,133 @@
+// Where a head is right and wrong: examples as lines of words, and bars by what the dependent is, and
+// by what the head finds instead.
+import { arcLine, judge, KEY } from "./arcs.js";
+import { Frame } from "./cells.js";
+import { html, repeat, svg } from "./dom.js";
+import { Fault } from "./fault.js";
+import { inWords, runLine } from "./forms.js";
+import { checkHead, pairOf, percent } from "./measures.js";
+import { pages } from "./tables.js";
+
+// Examples of a kind: each of a published bank takes reading a part of it.
+const ON_A_PAGE = { server: 50, published: 10 };
+const BREAKDOWNS = ["right", "wrong", "relation", "upos", "distance"];
+const COLUMNS = [
+  ["sent_id", "text"], ["sentence", "integer"], ["dependent", "integer"], ["gold", "integer"],
+  ["target", "integer"], ["value", "text"], ["is_right", "boolean"],
+];
+
+// Examples of what a head gets right and wrong for { relation, direction }, up to `most` of each; its
+// errors by their properties; and how often it is right by what the dependent is.
+export async function examplesOf(connector, run, head, of, most) {
+  const [rows, dependents] = await Promise.all([
+    connector.get(`/examples/${run.id}/${head}.json`, { ...of, most }),
+    connector.get(`/examples/${run.id}/${head}/dependents.json`, of),
+  ]);
+  const isExample = (row) => row.breakdown === "right" || row.breakdown === "wrong";
+  const lines = await judgedLines(connector, run, head, of, rows.filter(isExample));
+  const { dependents: total = 0, errors: wrong = 0 } = rows[0] ?? {};
+  return {
+    ...of, lines, dependents, errors: rows.filter((row) => !isExample(row)), total,
+    counts: { right: total - wrong, wrong },
+  };
+}
+
+// Examples with what the head does in each.
+async function judgedLines(connector, run, head, { direction }, rows) {
+  return Promise.all(rows.map(async (row) => {
+    const record = await sentenceOf(connector, run, head, row.sentence);
+    return { ...row, record, judged: judge(record, { ...row, direction }) };
+  }));
+}
+
+// A sentence in the input of a run, with the maps and peaks of a head.
+export function sentenceOf(connector, run, head, sentence) {
+  return connector.get(`/sentences/${run.id}/${sentence}.json`, { heads: head });
+}
+
+// Examples as lines of words with their marks, each a link to its sentence.
+export function exampleList(link, run, head, { relation, direction }, lines, width) {
+  const key = (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`;
+  return html`<ul class="examples">${repeat(lines, key, (line) => {
+    const { sentence, dependent, target, gold, judged, record } = line;
+    const described = judged.isRight ? "right" : `attends to ${line.value ?? "no word"} instead`;
+    const hit = hitOf(sentence, [dependent, target ?? gold]);
+    const address = link("/sentence", { sentence, head, relation, direction, run: run.name, hit });
+    return html`<li><a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${described}`}
+      href=${address}>${arcLine(record, sentence, judged, width)}</a></li>`;
+  })}</ul>`;
+}
+
+// The width of an example in an element.
+export const widthIn = (element, most = 620) => Math.max(300, Math.min(most, element.clientWidth - 30));
+
+// The words of a hit, as an address marks them: SENTENCE:WORDS.
+export function hitOf(sentence, words) {
+  const indexes = [...new Set(words.filter(Boolean))].sort((a, b) => a - b);
+  return indexes.length ? `${sentence}:${indexes.join(",")}` : "";
+}
+
+const MOST = 4; // bars of a kind
+
+// The accuracy of a head by properties of the dependent.
+export const dependentBars = (rows) => bars("How often it is right, by the dependent", rows, "right", [
+  ["order", "by its side"], ["distance", "by its distance"], ["upos", "by its part of speech"],
+], (row) => ({
+  kind: row.property, share: row.accuracy, label: percent(row.accuracy),
+  title: `${row.correct} of ${row.n} found`,
+}));
+
+// The commonest wrong words of each kind.
+export const errorBars = (rows) => bars("What it finds instead", rows, "wrong", [
+  ["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"],
+], (row) => ({
+  kind: row.breakdown, share: row.share, label: row.n.toLocaleString("en-US"),
+  title: `${row.n} errors, ${percent(row.share)} of all`,
+}));
+
+function bars(heading, rows, colour, kinds, barOf) {
+  if (!rows.length) return null;
+  const bar = ({ value, share, label, title }) => html`<div class="bar" title=${`${value}: ${title}`}>
+    <span>${value}</span>
+    ${svg`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect class=${colour} width=${100 * share} height="10"></rect></svg>`}
+    <span class="number">${label}</span></div>`;
+  const all = rows.map((row) => ({ value: row.value, ...barOf(row) }));
+  return html`<h3>${heading}</h3><div class="bars">${kinds.map(([kind, caption]) => html`<figure>
+    <figcaption>${caption}</figcaption>
+    ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}</div>`;
+}
+
+// All examples of one kind (right, wrong, or one kind of error), page by page.
+export async function examplesView(context) {
+  const { bank, connector } = context;
+  const name = context.path.split("/")[2];
+  const pair = pairOf(name);
+  const breakdown = context.choice("breakdown", BREAKDOWNS);
+  const value = context.text("value", "none");
+  const relation = context.text("relation", "all");
+  const direction = context.choice("direction", bank.directions);
+  const of = { relation, direction };
+  const run = context.runOf(context.run, bank.defaults.head_error);
+  if (!run) throw new Fault(`The bank has no results for head ${name}.`);
+  checkHead(run, pair);
+  const most = connector.isServer ? ON_A_PAGE.server : ON_A_PAGE.published;
+  const page = context.number("page", 1, 1, 1_000_000);
+  const path = `/examples/${run.id}/${name}/page.json`;
+  const rows = await connector.get(path, { ...of, breakdown, value, most, page });
+  const paging = context.paging(rows[0]?.total ?? 0, { size: most });
+  const kinds = rows.map((row) => ({ ...row, breakdown: row.is_right ? "right" : "wrong" }));
+  const lines = await judgedLines(connector, run, name, of, kinds);
+  const described = { right: "it finds the gold head", wrong: "it finds another word" }[breakdown]
+    ?? `it finds another word, whose ${breakdown} is ${value}`;
+  const toHead = context.link(`/head/${name}`, { run: run.name, ...of });
+  return {
+    title: `Head ${name}: ${relation}, ${breakdown}`, answered: run.name, frame: Frame.of(rows, COLUMNS),
+    content: html`<p><a href=${toHead}>Head ${name}</a>: <bdi>${relation}</bdi>, ${inWords(direction)};
+        ${described}</p>
+      ${runLine(run.name)}
+      ${lines.length ? html`${KEY}
+        ${exampleList(context.app.places.link, run, name, of, lines, widthIn(context.app.main, 1240))}
+        ${pages(paging, "Examples", "the examples")}` : html`<p>None.</p>`}`,
+  };
+}
