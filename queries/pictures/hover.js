@@ -12,18 +12,21 @@
     const drawn = document.querySelector(".drawn");
     if (!status || !drawn) return;
     const hint = status.textContent;
+    const panels = [...drawn.querySelectorAll(".panel")];
+    const words = [...drawn.querySelectorAll(".from, .to")];
     let pinned = null;
 
+    const sideOf = (word) => (word.matches(".from") ? "from" : "to");
     const wordsOf = (panel, side) => [...panel.querySelectorAll(`.${side}`)];
     const textOf = (word) => (word.matches("text") ? word : word.querySelector("text"));
     const wordAt = (panel, side, position) =>
       wordsOf(panel, side).find((word) => word.dataset.position === position);
 
     const clear = () => {
-      for (const panel of drawn.querySelectorAll(".panel.pointed")) panel.classList.remove("pointed");
-      for (const line of drawn.querySelectorAll(".shown")) line.classList.remove("shown");
       for (const weight of drawn.querySelectorAll(".weight")) weight.remove();
-      for (const word of drawn.querySelectorAll(".held")) word.classList.remove("held");
+      for (const kind of ["pointed", "shown", "held"]) {
+        for (const element of drawn.querySelectorAll(`.${kind}`)) element.classList.remove(kind);
+      }
       status.textContent = hint;
     };
 
@@ -31,102 +34,92 @@
       const text = textOf(word);
       const box = text.getBBox();
       const number = document.createElementNS(SPACE, "text");
-      number.setAttribute("class", "weight");
-      number.setAttribute("y", text.getAttribute("y"));
-      number.setAttribute("font-size", String(0.75 * Number(text.getAttribute("font-size"))));
-      number.setAttribute("x", String(side === "to" ? box.x + box.width + 6 : box.x - 6));
-      if (side === "from") number.setAttribute("text-anchor", "end");
+      const attributes = {
+        class: "weight", y: text.getAttribute("y"), "font-size": 0.75 * text.getAttribute("font-size"),
+        x: side === "to" ? box.x + box.width + 6 : box.x - 6, "text-anchor": side === "to" ? "start" : "end",
+      };
+      for (const [name, value] of Object.entries(attributes)) number.setAttribute(name, value);
       number.textContent = weight.toFixed(2);
       word.closest(".panel").append(number);
     };
 
+    // Show the lines of a word in a panel; returns its largest weights.
     const showIn = (panel, side, position) => {
       const other = side === "from" ? "to" : "from";
-      const ownLines = [...panel.querySelectorAll(".line, .arc")]
+      const own = [...panel.querySelectorAll(".line, .arc")]
         .filter((line) => line.dataset[side] === position);
       panel.classList.add("pointed");
-      for (const line of ownLines) line.classList.add("shown");
-      const lines = ownLines.filter((line) => line.matches(".line") && line.dataset.weight !== undefined)
-        .sort((a, b) => b.dataset.weight - a.dataset.weight);
-      const strongest = lines.length ? Number(lines[0].dataset.weight) : 0;
-      for (const line of lines) {
-        const word = wordAt(panel, other, line.dataset[other]);
-        const weight = Number(line.dataset.weight);
-        if (word && weight >= LEAST * Math.max(strongest, 1)) write(word, other, weight);
-      }
-      const parts = lines.slice(0, MOST).map((line) => {
-        const word = wordAt(panel, other, line.dataset[other]);
-        return `${word ? textOf(word).textContent : ""} ${Number(line.dataset.weight).toFixed(3)}`;
-      });
-      return `${panel.dataset.name}): ${parts.join(", ") || "no word much"}`;
+      for (const line of own) line.classList.add("shown");
+      const weights = own.filter((line) => line.matches(".line") && line.dataset.weight !== undefined)
+        .map(({ dataset }) => ({
+          weight: Number(dataset.weight), word: wordAt(panel, other, dataset[other]),
+        }))
+        .sort((a, b) => b.weight - a.weight);
+      const least = LEAST * Math.max(weights[0]?.weight ?? 0, 1);
+      for (const { word, weight } of weights) if (word && weight >= least) write(word, other, weight);
+      const listed = weights.slice(0, MOST)
+        .map(({ word, weight }) => `${word ? textOf(word).textContent : ""} ${weight.toFixed(3)}`);
+      return `${panel.dataset.name}): ${listed.join(", ") || "no word much"}`;
     };
 
     const show = (word) => {
       clear();
       const ownPanel = word.closest(".panel");
-      const side = word.matches(".from") ? "from" : "to";
+      const side = sideOf(word);
       const { position } = word.dataset;
       const verb = side === "from" ? "looks at" : "is looked at by";
-      for (const panel of drawn.querySelectorAll(".panel")) {
-        const hasWord = panel.dataset.sentence === ownPanel.dataset.sentence
-          && wordAt(panel, side, position);
-        if (!hasWord) continue;
+      for (const panel of panels) {
+        const isOfSentence = panel.dataset.sentence === ownPanel.dataset.sentence;
+        if (!isOfSentence || !wordAt(panel, side, position)) continue;
         const weights = showIn(panel, side, position);
         if (panel === ownPanel) status.textContent = `${textOf(word).textContent} ${verb} (${weights}`;
       }
       if (pinned === word) word.classList.add("held");
     };
 
-    const leave = () => {
-      if (pinned) show(pinned);
-      else clear();
-    };
+    const leave = () => (pinned ? show(pinned) : clear());
 
     const pin = (word) => {
       pinned = pinned === word ? null : word;
       show(word);
     };
 
-    const words = [...drawn.querySelectorAll(".from, .to")];
     // The tab key stops once at all words; arrow keys move between them.
-    const step = (word, key) => {
-      const panel = word.closest(".panel");
-      const panels = [...drawn.querySelectorAll(".panel")];
-      const side = word.matches(".from") ? "from" : "to";
-      const column = wordsOf(panel, side);
-      const at = column.indexOf(word);
-      if (key === "ArrowDown") return column[at + 1];
-      if (key === "ArrowUp") return column[at - 1];
-      if (key === "Home") return column[0];
-      if (key === "End") return column.at(-1);
-      const columns = panels.flatMap((other) => [wordsOf(other, "from"), wordsOf(other, "to")]);
-      const index = columns.findIndex((words) => words.includes(word)) + (key === "ArrowRight" ? 1 : -1);
-      return columns[index] && columns[index][Math.min(at, columns[index].length - 1)];
+    const next = (word, key) => {
+      const columns = panels.flatMap((panel) => [wordsOf(panel, "from"), wordsOf(panel, "to")]);
+      const here = columns.findIndex((column) => column.includes(word));
+      const at = columns[here].indexOf(word);
+      const beside = columns[here + (key === "ArrowRight" ? 1 : -1)];
+      return {
+        ArrowDown: columns[here][at + 1], ArrowUp: columns[here][at - 1],
+        Home: columns[here][0], End: columns[here].at(-1),
+      }[key] ?? (/Left|Right/.test(key) ? beside?.[Math.min(at, beside.length - 1)] : undefined);
     };
+
+    const press = (word, event) => {
+      const { key } = event;
+      if (!/^(Enter| |Arrow(Up|Down|Left|Right)|Home|End)$/.test(key)) return;
+      event.preventDefault();
+      if (key === "Enter" || key === " ") {
+        pin(word);
+        return;
+      }
+      const other = next(word, key);
+      if (!other) return;
+      textOf(word).setAttribute("tabindex", "-1");
+      textOf(other).setAttribute("tabindex", "0");
+      textOf(other).focus();
+    };
+
     words.forEach((word, at) => {
-      const target = textOf(word);
-      target.addEventListener("pointerenter", () => show(word));
-      target.addEventListener("pointerleave", (event) => {
-        if (event.pointerType === "mouse") leave();
-      });
-      target.addEventListener("click", () => pin(word));
-      target.addEventListener("focus", () => show(word));
-      target.addEventListener("blur", leave);
-      target.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") {
-          event.preventDefault();
-          pin(word);
-          return;
-        }
-        if (!/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(event.key)) return;
-        event.preventDefault();
-        const next = step(word, event.key);
-        if (!next) return;
-        target.setAttribute("tabindex", "-1");
-        textOf(next).setAttribute("tabindex", "0");
-        textOf(next).focus();
-      });
-      target.setAttribute("tabindex", at ? "-1" : "0");
+      const text = textOf(word);
+      text.addEventListener("pointerenter", () => show(word));
+      text.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && leave());
+      text.addEventListener("click", () => pin(word));
+      text.addEventListener("focus", () => show(word));
+      text.addEventListener("blur", leave);
+      text.addEventListener("keydown", (event) => press(word, event));
+      text.setAttribute("tabindex", at ? "-1" : "0");
     });
     document.onkeydown = (event) => {
       if (event.key !== "Escape") return;

@@ -370,16 +370,16 @@ export class Atlas {
   }
 
   // Hold a head that is typed beside the chosen one.
-  async #hold(input) {
+  #hold(input) {
     const name = input.value.trim();
-    const [, fault] = await attempt(() => checkHead(this.state.run, pairOf(name)));
-    if (!fault) {
+    try {
+      checkHead(this.state.run, pairOf(name));
       this.go({ beside: name });
-      return;
+    } catch (fault) {
+      input.setCustomValidity(fault.text);
+      input.reportValidity();
+      input.setCustomValidity("");
     }
-    input.setCustomValidity(fault.text);
-    input.reportValidity();
-    input.setCustomValidity("");
   }
 
   // The arrow keys walk over the grid.

@@ -31,8 +31,8 @@ const copies = [
 for (const [from, to] of copies) {
   const bytes = fs.readFileSync(path.join(modules, from));
   // A map of its source lies elsewhere: the page does not look for it.
-  const text = to.endsWith("js") ? bytes.toString("utf8").replace(/^\/\/# sourceMappingURL=.*$/gm, "") : bytes;
-  fs.writeFileSync(path.join(target, to), text);
+  const withoutMap = () => bytes.toString("utf8").replace(/^\/\/# sourceMappingURL=.*$/gm, "");
+  fs.writeFileSync(path.join(target, to), to.endsWith("js") ? withoutMap() : bytes);
 }
 fs.copyFileSync(path.join(here, "ranges.js"), path.join(target, "ranges.js"));
 // Few hosts compress it, and it is a quarter of its size then.
@@ -53,7 +53,9 @@ const packages = [...used].sort().map((name) => {
 });
 const larkVersion = /lark-([\d.]+)-/.exec(path.basename(lark))[1];
 const sha256 = (file) => createHash("sha256").update(fs.readFileSync(file)).digest("hex");
-packages.push({ name: "lark (PyPI)", version: larkVersion, licence: "MIT", integrity: `sha256-${sha256(lark)}` });
+packages.push({
+  name: "lark (PyPI)", version: larkVersion, licence: "MIT", integrity: `sha256-${sha256(lark)}`,
+});
 const texts = JSON.parse(fs.readFileSync(path.join(here, "licences.json"), "utf8"));
 const licences = packages.map(({ name, version, licence }) => {
   const folder = packageOf(name);
@@ -61,7 +63,8 @@ const licences = packages.map(({ name, version, licence }) => {
   const file = isOfNpm ? fs.readdirSync(folder).find((each) => /^licen[sc]e/i.test(each)) : undefined;
   const text = file ? fs.readFileSync(path.join(folder, file), "utf8") : texts[name] ?? "";
   const source = isOfNpm ? described(name).repository?.url ?? "" : "";
-  return [`${name} ${version}: ${licence}`, source && `Its source: ${source}`, text.trim()].filter(Boolean).join("\n\n");
+  const parts = [`${name} ${version}: ${licence}`, source && `Its source: ${source}`, text.trim()];
+  return parts.filter(Boolean).join("\n\n");
 });
 fs.writeFileSync(path.join(target, "LICENSES.txt"), `${licences.join(`\n\n${"-".repeat(72)}\n\n`)}\n`);
 
