@@ -1,10 +1,9 @@
 // The atlas: all heads as a grid, the chosen one as a profile, and sentences that it gets right and
 // wrong. All three are linked: what is chosen in one changes the others, and stands in the address.
-import { KEY } from "./arcs.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
-import { dependentBars, errorBars, exampleList, examplesOf } from "./examples.js";
+import { dependentBars, errorBars, examplesOf, examplesOfBothKinds } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { foundAndMissed } from "./find.js";
 import {
@@ -515,22 +514,18 @@ export class Atlas {
     if (by === "request") return this.#hits();
     if (!examples && !this.connector.isLive) return section(showSentences(() => this.#goLive()));
     if (!examples) return section(hint("Loading…"));
-    const { relation, direction, total, counts, lines } = examples;
+    const { relation, direction, total, counts } = examples;
     if (!total) return section(hint(`No word of the run is a dependent of ${relation}.`));
     const room = this.container.querySelector(".atlas-sentences")?.clientWidth || 460;
     const width = Math.max(300, Math.min(620, room));
-    const list = (kind, heading) => {
-      const all = { relation, direction, head: null, beside: null, by: null, breakdown: kind };
-      const own = lines.filter((line) => line.breakdown === kind);
-      return counts[kind] ? html`<h3>${heading}:
-        <a href=${this.#link(`/head/${head}/examples`, all)}>all ${thousands(counts[kind])}</a></h3>
-        ${exampleList(this.places.link, run, head, examples, own, width)}` : null;
-    };
+    const toAll = (breakdown) => this.#link(`/head/${head}/examples`, {
+      relation, direction, head: null, beside: null, by: null, breakdown,
+    });
     const share = percent(counts.right / total);
     return html`<h2>Head ${head}, ${relation}: ${share} of ${thousands(total)} found</h2>
       ${by === "coreference" ? html`<p><a href=${search(COREFERENT)}>Sentences with coreferent words, and what
         the head does there</a></p>` : null}
-      ${KEY}${list("right", "Found")}${list("wrong", "Missed")}
+      ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}
       ${dependentBars(examples.dependents)}${errorBars(examples.errors)}`;
   }
 }

@@ -2,6 +2,7 @@
 // by what the head finds instead.
 import { arcLine, judge, KEY } from "./arcs.js";
 import { Frame } from "./cells.js";
+import { thousands } from "./context.js";
 import { html, repeat, svg } from "./dom.js";
 import { Fault } from "./fault.js";
 import { inWords, runLine } from "./forms.js";
@@ -46,7 +47,7 @@ export function sentenceOf(connector, run, head, sentence) {
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
-export function exampleList(link, run, head, { relation, direction }, lines, width) {
+function exampleList(link, run, head, { relation, direction }, lines, width) {
   const key = (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`;
   return html`<ul class="examples">${repeat(lines, key, (line) => {
     const { sentence, dependent, target, gold, judged, record } = line;
@@ -56,6 +57,17 @@ export function exampleList(link, run, head, { relation, direction }, lines, wid
     return html`<li><a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${described}`}
       href=${address}>${arcLine(record, sentence, judged, width)}</a></li>`;
   })}</ul>`;
+}
+
+// What a head finds and what it misses, with a link to all examples of each kind.
+export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
+  const list = (kind, heading) => {
+    const own = examples.lines.filter((line) => line.breakdown === kind);
+    const all = html`<a href=${toAll(kind)}>all ${thousands(examples.counts[kind])}</a>`;
+    return own.length ? html`<h3>${heading}: ${all}</h3>
+      ${exampleList(link, run, head, examples, own, width)}` : null;
+  };
+  return html`${KEY}${list("right", "Found")}${list("wrong", "Missed")}`;
 }
 
 // The width of an example in an element.

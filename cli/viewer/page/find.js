@@ -172,9 +172,7 @@ async function showScores(context, options, nodes, section) {
   const { bank, connector } = context;
   const [governor, dependent] = nodes;
   const direction = bank.directions[0];
-  const state = {
-    by: "request", request: options.request, dependent, governor, direction, run: context.run,
-  };
+  const state = { by: "request", request: options.request, dependent, governor, direction, run: context.run };
   const draw = (content) => {
     if (section.isConnected) render(html`<h2>Which heads find these pairs?</h2>${content}`, section);
   };

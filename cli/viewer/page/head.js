@@ -1,11 +1,9 @@
 // One head: its relations, its patterns, the heads that are most like it, what ablating it did, and
 // the sentences where it is right and wrong.
-import { KEY } from "./arcs.js";
 import { fixed, Frame } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
-import { thousands } from "./context.js";
 import { html } from "./dom.js";
-import { dependentBars, exampleList, examplesOf, widthIn } from "./examples.js";
+import { dependentBars, examplesOf, examplesOfBothKinds, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import {
   definitions, directionBox, hint, inWords, relationBox, runBox, runLine, showSentences, wide,
@@ -170,21 +168,14 @@ async function ablationsOf({ connector, run }, name) {
 
 function examplesSection(context, run, name, examples) {
   const { main, places } = context.app;
-  const { relation, direction, lines, dependents, errors, counts } = examples;
+  const { relation, direction, dependents, errors } = examples;
   const toExamples = (breakdown, value) => context.link(`/head/${name}/examples`, {
     relation, direction, breakdown, value, run: run.name,
   });
-  const list = (kind, heading) => {
-    const own = lines.filter((line) => line.breakdown === kind);
-    const all = html`<p><a href=${toExamples(kind)}>All ${thousands(counts[kind])}</a></p>`;
-    return html`<h3>${heading}</h3>
-      ${own.length ? exampleList(places.link, run, name, examples, own, widthIn(main)) : html`<p>None.</p>`}
-      ${counts[kind] > own.length ? all : null}`;
-  };
   const kinds = [...Map.groupBy(errors, (row) => row.breakdown).values()];
   const shown = kinds.flatMap((rows) => rows.slice(0, OF_ERRORS));
   return html`<section><h2>Examples: <bdi>${relation}</bdi>, ${inWords(direction)}</h2>
-      ${KEY}${list("right", "Found")}${list("wrong", "Missed")}</section>
+      ${examplesOfBothKinds(examples, places.link, run, name, widthIn(main), toExamples)}</section>
     <section><h2>Errors</h2>${dependentBars(dependents)}
       ${table(context, Frame.of(shown, ERROR_COLUMNS), "The most common wrong predictions of each kind", {
         links: { n: (row) => toExamples(row.breakdown, row.value) },
