@@ -13,6 +13,10 @@ const IN_A_FILE = 4; // sentences; that of cli/viewer/publishing.py
 const MOST_ROWS = 10_000; // of a statement
 const MOST_HEADS = 16; // of a sentence
 const MOST_HITS = 1000; // among which is the sentence that a request shows
+const NOT_HERE = {
+  model: "A published bank does not show all heads on one sentence.",
+  typed: "A published bank has no model to read a sentence.",
+};
 
 export class Published extends Connector {
   isServer = false;
@@ -36,6 +40,7 @@ export class Published extends Connector {
   // Each kind of address that is more than a file has a method of its name.
   read(path, parameters, options) {
     const [kind, ...parts] = path.slice(1, -".json".length).split("/");
+    if (kind in NOT_HERE) throw new Fault(NOT_HERE[kind], `Type: attnbank -b ${this.home}bank.duckdb explore`);
     return this[kind] ? this[kind](parts, parameters, options) : this.#published(path.slice(1));
   }
 
@@ -50,9 +55,8 @@ export class Published extends Connector {
   }
 
   async #published(name) {
-    const record = await this.file(name);
+    const record = checked(await this.file(name));
     if (!record) throw new Fault(`The file ${name} was not published.`);
-    if (record.error) throw new Fault(record.error.fact, record.error.remedy);
     return record;
   }
 
@@ -100,11 +104,10 @@ export class Published extends Connector {
       const folder = id === "any" ? this.#folder(name, run) : id;
       const { fact, remedy } = (folder === null && this.manifest.unanswered[name]) || {};
       if (fact) throw new Fault(fact, remedy);
-      const [frame, fault] = await attempt(() => this.#published(`answers/${folder}/${name}.json`));
-      if (fault && await this.file(`answers/${folder}/${name}.json`)) throw fault;
-      if (frame && isWhole) return frame;
-      const rows = frame && new Frame(frame).where((row) => (
-        Object.entries(others).every(([key, value]) => row[key] === value)));
+      const record = checked(await this.file(`answers/${folder}/${name}.json`));
+      if (record && isWhole) return record;
+      const isWanted = (row) => Object.entries(others).every(([key, value]) => row[key] === value);
+      const rows = record && new Frame(record).where(isWanted);
       if (rows?.height) return rows;
     }
     if (!this.isLive && !mayLoad) {
@@ -185,10 +188,8 @@ export class Published extends Connector {
     const isPlain = ["by", "corpus", "run", "sample", "dependent"].every((key) => !request[key]);
     const known = isPlain && requests.find((compiled) => compiled.request === request.request);
     const compile = known ? null : await this.once("compiler", () => loadCompiler(this.pages, this.tell));
-    const result = known ? known.compiled
-      : JSON.parse(compile(JSON.stringify({ ...request, bank: name, runs, usual })));
-    if (result.error) throw new Fault(result.error.fact, result.error.remedy);
-    return result;
+    return known ? known.compiled
+      : checked(JSON.parse(compile(JSON.stringify({ ...request, bank: name, runs, usual }))));
   }
 
   async hits(_, { request, corpus, run, sample, most }) {
@@ -283,18 +284,12 @@ export class Published extends Connector {
     const best = frame?.rows.find((row) => row.relation === relation);
     return best ? headOf(best) : "1-1";
   }
+}
 
-  model() {
-    throw this.#notHere("A published bank does not show all heads on one sentence.");
-  }
-
-  typed() {
-    throw this.#notHere("A published bank has no model to read a sentence.");
-  }
-
-  #notHere(fact) {
-    return new Fault(fact, `Type: attnbank -b ${this.home}bank.duckdb explore`);
-  }
+// A record, unless it says why there is none.
+function checked(record) {
+  if (record?.error) throw new Fault(record.error.fact, record.error.remedy);
+  return record;
 }
 
 // A frame with its warning; a circular test has no p values.
