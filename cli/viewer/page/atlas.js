@@ -3,7 +3,7 @@
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
-import { dependentBars, errorBars, examplesOf, examplesOfBothKinds } from "./examples.js";
+import { countsOf, dependentBars, errorBars, examplesOf, examplesOfBothKinds } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { foundAndMissed } from "./find.js";
 import {
@@ -35,6 +35,7 @@ export class Atlas {
   small = []; // the values of the small grids
   missing = []; // titles of small grids that cannot be made, with the faults
   examples = null; // of the chosen head
+  shared = null; // how many dependents the chosen head and the one beside it find, each and both
   fault = null; // why nothing can be shown
   hovered = null; // the head under the pointer
   brushed = new Set(); // heads whose mean is shown
@@ -160,8 +161,8 @@ export class Atlas {
 
   // What takes a question of its own: the score of the chosen head with its interval, and examples.
   async #loadHead(isCurrent) {
-    const { data, connector, state: { run, head, by } } = this;
-    this.#set({ examples: null });
+    const { data, connector, state: { run, head, beside, by } } = this;
+    this.#set({ examples: null, shared: null });
     if (!data?.best.length || by === "request" || !connector.isLive) return;
     const judged = this.#judged();
     // The scores of all heads for a relation, with intervals.
@@ -174,6 +175,14 @@ export class Atlas {
     const examples = await examplesOf(connector, run, head, judged, EXAMPLES);
     if (!isCurrent()) return;
     this.#set({ examples });
+    if (beside && beside !== head) {
+      const { relation, direction } = judged;
+      const sides = { head_a: head, direction_a: direction, head_b: beside, direction_b: direction };
+      const path = `/changes/${run.id}/${run.id}.json`;
+      const changes = await connector.get(path, { relation, ...sides, most: 1 });
+      if (!isCurrent()) return;
+      this.#set({ shared: { relation, counts: countsOf(changes) } });
+    }
     await scores;
     if (!isCurrent()) return;
     this.update();
@@ -457,9 +466,18 @@ export class Atlas {
     return html`<h2>Head ${head} ${way}</h2>
       <p class="headline">${this.#headline(head)}</p>
       ${drawProfile(profileOf(data, head), other, this.#judged(), choose)}
+      ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${hint(beside)}
       ${hint(html`<a href=${toHead}>All about head ${head}</a> ·
         <a href=${this.#linkOfRun("/sentences", { head })}>Search sentences with it</a>`)}`;
+  }
+
+  // Whether two heads do the same, in numbers.
+  #sharedSentence() {
+    const { state: { head, beside }, shared: { relation, counts } } = this;
+    return html`<p class="shared">Of ${counts("both", "only_a", "only_b", "neither")} dependents of
+      <strong>${relation}</strong>, both heads find ${counts("both")}, only ${head} ${counts("only_a")}, only
+      ${beside} ${counts("only_b")}, neither ${counts("neither")}.</p>`;
   }
 
   // The one sentence about a head: what the grid shows of it.

@@ -2,9 +2,8 @@
 // best heads of both on the words that they share.
 import { arcLine, judge, KEY } from "./arcs.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
-import { thousands } from "./context.js";
 import { html, render, svg } from "./dom.js";
-import { hitOf, sentenceOf, widthIn } from "./examples.js";
+import { countsOf, hitOf, sentenceOf, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import {
   choice, directionBox, faultBox, hint, inWords, relationBox, runBox, showSentences, tick,
@@ -166,8 +165,7 @@ async function showChanges(context, row, section) {
     draw(faultBox(fault));
     return;
   }
-  const counts = new Map(changes.filter((change) => !change.isExample).map(({ kind, n }) => [kind, n]));
-  const count = (...kinds) => thousands(kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0));
+  const count = countsOf(changes);
   const list = (kind, own) => html`<section>
     <h3>Only ${own.head} of <bdi>${own.run.name}</bdi>: ${count(kind)}</h3>
     <ol class="examples">${changes.filter((change) => change.isExample && change.kind === kind)

@@ -59,6 +59,12 @@ function exampleList(link, run, head, { relation, direction }, lines, width) {
   })}</ul>`;
 }
 
+// How many dependents only one of two heads finds, or both, or neither: a function of such kinds.
+export function countsOf(changes) {
+  const counts = new Map(changes.filter(({ n }) => n !== null).map(({ kind, n }) => [kind, n]));
+  return (...kinds) => thousands(kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0));
+}
+
 // What a head finds and what it misses, with a link to all examples of each kind.
 export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
   const list = (kind, heading) => {

@@ -52,9 +52,9 @@ export async function findView(context) {
       ${faultBox(fault)}
       ${examples(context, !request)}
       ${request ? null : html`<p>Requests use Grew syntax. <a href=${toObjects}><code>${REQUEST}</code></a>:
-        verbs and their objects. <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose strongest
-        attention from head 3-1 goes to the verb. <i>Count by</i> a key (<code>O.upos</code>) counts the hits;
-        two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
+        verbs and their objects. <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose
+        strongest attention from head 3-1 goes to the verb. <i>Count by</i> a key (<code>O.upos</code>) counts
+        the hits; two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
       ${runLine(answer?.run)}
       ${answer?.content}`,
   };

@@ -40,7 +40,8 @@ export class Published extends Connector {
   // Each kind of address that is more than a file has a method of its name.
   read(path, parameters, options) {
     const [kind, ...parts] = path.slice(1, -".json".length).split("/");
-    if (kind in NOT_HERE) throw new Fault(NOT_HERE[kind], `Type: attnbank -b ${this.home}bank.duckdb explore`);
+    const explored = `attnbank -b ${this.home}bank.duckdb explore`;
+    if (kind in NOT_HERE) throw new Fault(NOT_HERE[kind], `Type: ${explored}`);
     return this[kind] ? this[kind](parts, parameters, options) : this.#published(path.slice(1));
   }
 
