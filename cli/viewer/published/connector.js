@@ -219,7 +219,7 @@ export class Published extends Connector {
         || others.reduce((order, key) => order || compared(a[key], b[key]), 0));
     }
     const kinds = columns.map(({ name, kind }) => [name, name === "n" ? "integer" : kind]);
-    return { ...Frame.of(rows.map((row) => ({ ...row, n: Number(row.n) })), kinds), run: compiled.run };
+    return { ...Frame.of(rows, kinds), run: compiled.run };
   }
 
   // The pairs of words that a request finds are a relation of this page's own, beside the saved ones.

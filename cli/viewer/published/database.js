@@ -156,7 +156,9 @@ export class Database {
     });
     const limit = most === null ? "" : ` limit ${most}`;
     const rows = await this.rows(`select ${read.join(", ")} from (${statement}\n)${limit}`);
-    return { columns, values: columns.map((_, at) => rows.map((row) => row[`c${at}`])) };
+    const valueOf = (text, kind) => (kind === "integer" && isWhole(text) ? Number(text) : text);
+    const values = columns.map(({ kind }, at) => rows.map((row) => valueOf(row[`c${at}`], kind)));
+    return { columns, values };
   }
 
   // The columns of one statement that reads. Within brackets nothing else can stand: what is read
@@ -194,6 +196,9 @@ export class Database {
     return result;
   }
 }
+
+// Whether a text is a whole number that JavaScript has exactly.
+const isWhole = (text) => text !== null && Number.isSafeInteger(Number(text));
 
 // Some bytes or text as an address within the browser.
 const addressOf = (parts, type) => URL.createObjectURL(new Blob(parts, { type }));
