@@ -197,8 +197,8 @@ export class Database {
   }
 }
 
-// Whether a text is a whole number that JavaScript has exactly.
-const isWhole = (text) => text !== null && Number.isSafeInteger(Number(text));
+// Whether a text is a whole number that JavaScript has exactly; 0.00 is none.
+const isWhole = (text) => /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text));
 
 // Some bytes or text as an address within the browser.
 const addressOf = (parts, type) => URL.createObjectURL(new Blob(parts, { type }));
