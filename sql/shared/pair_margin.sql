@@ -13,7 +13,7 @@ select
     minimal_pair.number as pair,
     minimal_pair.paradigm, minimal_pair.word,
     case
-        when clustered_document.document is null then cast(minimal_pair.number as bigint)
+        when clustered_document.clusters_before is null then cast(minimal_pair.number as bigint)
         else cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index)
     end as cluster,
     cast(minimal_pair.attractors as integer) as attractors,
@@ -22,9 +22,7 @@ select
 from minimal_pair
 left join word on word.id = minimal_pair.word
 left join sentence on sentence.id = word.sentence
-left join corpus_document(runs := $runs) as clustered_document
-    on clustered_document.run = minimal_pair.run
-    and clustered_document.document = sentence.document
+left join corpus_document(runs := $runs) as clustered_document using (run, document)
 where list_contains($runs, minimal_pair.run)
     and minimal_pair.good_nats is not null
     and minimal_pair.bad_nats is not null
