@@ -192,7 +192,6 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
         assert any(line.startswith(analysis.columns[0].name) for line in shown)
 
 
-@pytest.mark.few(2)
 @pytest.mark.slow
 @every
 def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, bank: Bank) -> None:

@@ -25,7 +25,7 @@ ALIKE = frozenset({
 """Analyses that are made of what others read and say, which the slow tests ask."""
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(analysis, marks=pytest.mark.soak if analysis in ALIKE else pytest.mark.slow)
