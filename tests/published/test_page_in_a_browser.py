@@ -390,13 +390,13 @@ def test_lines_are_those_of_show(
                 "tree": False,
                 "coreference": "coreference" in asked,
             }
-            told = page.evaluate("options => attnbank.get('/shown.json', options)", options)
+            record = page.evaluate("options => attnbank.get('/shown.json', options)", options)
             for name in ("id", "run", "words", "mentions", "facts", "written", "trees", "norms"):
-                assert told[name] == own[name], (name, number)
-            assert [panel["gold"] for panel in told["panels"]] == [
+                assert record[name] == own[name], (name, number)
+            assert [panel["gold"] for panel in record["panels"]] == [
                 panel["gold"] for panel in own["panels"]
             ]
-            for panel, drawn in zip(told["panels"], own["panels"], strict=True):
+            for panel, drawn in zip(record["panels"], own["panels"], strict=True):
                 assert panel["weights"] == [pytest.approx(line) for line in drawn["weights"]]
             lines = page.locator(".line").evaluate_all(
                 "all => all.map(each => ({ ...each.dataset }))"

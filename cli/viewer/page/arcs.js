@@ -25,8 +25,8 @@ export function positionsOf(record) {
 }
 
 // What a head does with one dependent: the positions of the dependent, of its gold head and of the
-// word that it found, and the weights to both. Whether it is right is what the bank counts: of a
-// position with several words each is found.
+// word that it predicts, and the weights to both. Whether it is right is what the bank counts:
+// of a position with several words any.
 export function judge(record, { sentence, dependent, gold, direction, breakdown }) {
   const positions = positionsOf(record);
   const at = (index) => (
@@ -35,14 +35,14 @@ export function judge(record, { sentence, dependent, gold, direction, breakdown 
   const weights = new Map(record.maps.map((row) => [row.from_position, row.weights]));
   const isBackward = direction === "head_to_dependent" || (direction === "later_to_earlier" && other > own);
   const peak = record.peaks.find((row) => row.position === own);
-  const found = (isBackward ? peak?.most_attending : peak?.most_attended) ?? null;
+  const predicted = (isBackward ? peak?.most_attending : peak?.most_attended) ?? null;
   const weight = (position) => {
     const [from, to] = isBackward ? [position, own] : [own, position];
     return position === null ? null : weights.get(from)?.[to] ?? null;
   };
   return {
-    own, gold: other, found, isBackward, isRight: breakdown === "right",
-    goldWeight: weight(other), foundWeight: weight(found),
+    own, gold: other, predicted, isBackward, isRight: breakdown === "right",
+    goldWeight: weight(other), predictedWeight: weight(predicted),
   };
 }
 
@@ -60,8 +60,8 @@ export function arcLine(record, sentence, judged, width) {
   // A curve rises to 0.75 of its height, and its weight stands above.
   const top = 0.75 * Math.max(12, ...arcs.map((arc) => arc.high)) + 18 + (raised ? LABEL : 0);
   const base = top + SIZE;
-  const { own, gold, found, isRight } = judged;
-  const marks = [["dependent", own], ["gold", gold], ["found", isRight ? null : found]]
+  const { own, gold, predicted, isRight } = judged;
+  const marks = [["dependent", own], ["gold", gold], ["found", isRight ? null : predicted]]
     .map(([kind, position]) => [kind, places.get(position)]);
   const mark = ([kind, { x, wide }]) => svg`<rect class=${`mark-${kind}`} x=${x - 3} y=${top}
     width=${wide + 6} height=${SIZE + 6} rx="3"></rect>`;
@@ -82,7 +82,7 @@ export function arcLine(record, sentence, judged, width) {
 // Where the words stand for which there is room, by their positions; and where others are left out.
 function placed(words, judged, width) {
   const widths = words.map((word) => Math.ceil(textWidth(word.text, SIZE, FONT)) + GAP);
-  const marked = [judged.own, judged.gold, judged.found]
+  const marked = [judged.own, judged.gold, judged.predicted]
     .map((position) => words.findIndex((word) => word.position === position)).filter((at) => at >= 0);
   const isRtl = words.filter((word) => isRightToLeft(word.text)).length * 2 > words.length;
   const [places, cuts] = [new Map(), []];
@@ -128,7 +128,7 @@ function arcsOf(record, judged, places) {
     arcs.splice(0, arcs.length, ...others, { from, to, weight, kind });
   };
   own(judged.gold, judged.isRight ? "right" : "missed", judged.goldWeight);
-  if (!judged.isRight) own(judged.found, "found", judged.foundWeight);
+  if (!judged.isRight) own(judged.predicted, "found", judged.predictedWeight);
   return arcs;
 }
 
@@ -154,8 +154,8 @@ function drawArc({ start, end, weight, kind, high }, base, raise) {
 function describe(words, judged) {
   const text = (position) => words.find((word) => word.position === position)?.text
     ?? "a word that is not shown";
-  const instead = judged.found === null ? "nothing" : text(judged.found);
-  const found = judged.isRight ? "found" : `missed: ${instead} instead`;
+  const instead = judged.predicted === null ? "nothing" : text(judged.predicted);
+  const outcome = judged.isRight ? "found" : `missed: ${instead} instead`;
   const sentence = words.map((word) => word.text).join(" ");
-  return `${sentence} — ${text(judged.own)}, head ${text(judged.gold)}: ${found}`;
+  return `${sentence} — ${text(judged.own)}, head ${text(judged.gold)}: ${outcome}`;
 }

@@ -27,8 +27,8 @@ export function shownRecord(sheet, options) {
     return { layer, head, maps: sheet.maps.filter(isOfHead), peaks: sheet.peaks.filter(isOfHead) };
   });
   const rows = Frame.of(byHead.flatMap((attention) => tops(input, attention)), COLUMNS);
-  const found = direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
-  for (const column of rows.columns) column.name = column.name.replace(/^found/, found);
+  const looks = direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
+  for (const column of rows.columns) column.name = column.name.replace(/^found/, looks);
   return {
     id, run: run.name, heads: heads.map((pair) => headName(...pair)).join(","), name: sheet.name, marked,
     written: sheet.written, facts: notesOf(input), norms: run.measure.endsWith("norms"),
@@ -112,14 +112,14 @@ function tops(input, { layer, head, maps, peaks }) {
   const own = positions.filter((row) => row.word !== null && row.sentence === id && shown.has(row.position));
   return own.map(({ position, word, index, text, head_word: tree, head_form: form, relation: label }) => {
     const peak = peakAt.get(position);
-    const found = peak?.[side] ?? null;
+    const predicted = peak?.[side] ?? null;
     const gold = savedHeads ? savedHeads.get(word) ?? null : tree;
     const toSpecial = special.map((to) => weights.get(position)?.[to] ?? null);
     return {
       sent_id: sheet.name, layer, head, position, index, dependent: text, run: run.name,
-      found_position: found, found: textAt.get(found), weight: peak?.[`${side}_weight`],
+      found_position: predicted, found: textAt.get(predicted), weight: peak?.[`${side}_weight`],
       gold_head: savedHeads ? gold && forms.get(gold) : form, relation: savedHeads ? gold && relation : label,
-      correct: gold === null || isHidden(position, gold) ? null : stands.has(`${found} ${gold}`),
+      correct: gold === null || isHidden(position, gold) ? null : stands.has(`${predicted} ${gold}`),
       special: toSpecial.includes(null) ? null : toSpecial.reduce((sum, value) => sum + value, 0),
     };
   });
