@@ -25,8 +25,8 @@ from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 # The most characters of a parameter.
 _LONGEST_VALUE = 20_000
 
-_MOST_ANSWERS = 256
 # Limits of the cache: the number of answers, and the bytes of their rows.
+_MOST_ANSWERS = 256
 _MOST_BYTES = 64_000_000
 
 _FileIdentity = tuple[int, int, int, int]
