@@ -203,7 +203,7 @@ def test_how_often_a_head_is_right_by_the_dependent(
             side = "after its head" if heads[row["index"]] < row["index"] else "before its head"
             counts[side][0] += row["correct"]
             counts[side][1] += 1
-    bars = page.locator(".atlas-sentences .bar").evaluate_all("all => all.map(bar => bar.title)")
+    bars = page.locator(".atlas-breakdowns .bar").evaluate_all("all => all.map(bar => bar.title)")
     for side, (correct, n) in counts.items():
         assert (f"{side}: {correct} of {n} found" in bars) == (n > 0)
 

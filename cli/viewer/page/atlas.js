@@ -236,6 +236,7 @@ export class Atlas {
         <section class="atlas-head" aria-label="One head">
           ${brushed.size > 1 ? this.#mean() : this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#sentences()}</section>
+        ${this.#breakdowns()}
       </div>
       ${this.#cached("tools", [grid, state], () => this.#tools())}`;
   }
@@ -543,7 +544,14 @@ export class Atlas {
     return html`<h2>Head ${head}, ${relation}: ${share} of ${thousands(total)} found</h2>
       ${by === "coreference" ? html`<p><a href=${search(COREFERENT)}>Sentences with coreferent words, and what
         the head does there</a></p>` : null}
-      ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}
-      ${dependentBars(examples.dependents)}${errorBars(examples.errors)}`;
+      ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}`;
+  }
+
+  // On what words the chosen head is right, and what it finds instead: below all columns.
+  #breakdowns() {
+    const { examples, state } = this;
+    if (!examples?.total || state.by === "request") return null;
+    return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">
+      ${dependentBars(examples.dependents)}${errorBars(examples.errors)}</section>`;
   }
 }

@@ -111,9 +111,9 @@ function bars(heading, rows, colour, kinds, barOf) {
       <rect class=${colour} width=${100 * share} height="10"></rect></svg>`}
     <span class="number">${label}</span></div>`;
   const all = rows.map((row) => ({ value: row.value, ...barOf(row) }));
-  return html`<h3>${heading}</h3><div class="bars">${kinds.map(([kind, caption]) => html`<figure>
-    <figcaption>${caption}</figcaption>
-    ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}</div>`;
+  return html`<div><h3>${heading}</h3>
+    <div class="bars">${kinds.map(([kind, caption]) => html`<figure><figcaption>${caption}</figcaption>
+      ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}</div></div>`;
 }
 
 // All examples of one kind (right, wrong, or one kind of error), page by page.
