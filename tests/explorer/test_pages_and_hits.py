@@ -30,6 +30,7 @@ def _next(page: Read) -> str | None:
     return found[0] if found else None
 
 
+@pytest.mark.slow
 def test_an_opened_hit_has_its_words_marked(client: Client, explored: Path) -> None:
     """In the text and in the picture, by an address that says the request and the words."""
     with open_bank(explored) as bank:

@@ -409,6 +409,7 @@ def test_a_request_has_the_score_of_every_head_beside_its_hits(
     assert [*map(int, counts)] == [row["correct"], row["n"] - row["correct"]]
 
 
+@pytest.mark.slow
 def test_the_catalogue_has_a_picture_of_each_analysis_that_is_drawn(client: Client) -> None:
     seen(client, "/tables")
     drawn_ones = client.page.locator(".titles li:has(picture)").evaluate_all(
@@ -437,6 +438,7 @@ def test_every_analysis_has_aseen(client: Client) -> None:
         assert name in page.text and len(page.rows) > 1
 
 
+@pytest.mark.slow
 def test_a_table_is_that_of_the_analysis_and_cut_with_a_word(
     client: Client, explored: Path
 ) -> None:

@@ -238,6 +238,7 @@ def test_what_was_asked_is_kept_within_bounds(cache: BankCache) -> None:
         assert "huge" not in opened.answers
 
 
+@pytest.mark.slow
 def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
     tmp_path: Path, explored: Path, runs: dict[str, str]
 ) -> None:

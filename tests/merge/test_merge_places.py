@@ -37,6 +37,7 @@ def _hashable(row: tuple[Any, ...]) -> str:
     return repr(row)
 
 
+@pytest.mark.slow
 def test_shards_in_banks_with_other_corpora_are_the_whole(
     corpus: Path, sample: Path, tmp_path: Path, tiny_model: Models
 ) -> None:

@@ -103,6 +103,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "PAUSE", 0.01)
 
 
+@pytest.mark.slow
 def test_it_answers_as_the_file_does(two_runs: Path, host: Host, serving: Serving) -> None:
     with (
         serving(host.application) as address,

@@ -206,6 +206,7 @@ def test_a_bank_whose_rows_are_damaged_is_not_kept(
     assert [*folder.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_the_query_of_an_address_is_neither_printed_nor_stored(
     two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -146,6 +146,7 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
     assert "/document" in names["table-2"][0] and "/pair" in names["figure-3"][0]
 
 
+@pytest.mark.slow
 def test_a_run_is_chosen_alike_by_name_and_by_use(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
 ) -> None:

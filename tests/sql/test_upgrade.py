@@ -264,6 +264,7 @@ def other_version(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_query_answers_with_the_analyses_of_this_version(
     other_version: Path, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def test_no_id_is_given_again(tmp_path: Path, options_for: Options) -> None:
         assert opened.query("head_accuracy", run="press/tiny-bert").height > 0
 
 
+@pytest.mark.slow
 def test_a_replaced_run_inherits_nothing(tmp_path: Path, options_for: Options, cli: Cli) -> None:
     bank = tmp_path / "bank.duckdb"
     options = options_for(bank)

@@ -25,6 +25,7 @@ def typed(sample: Path, tiny_model: Models, tmp_path: Path) -> list[str]:
     return ["-b", str(tmp_path / "bank.duckdb"), "ingest", str(corpus), *model]
 
 
+@pytest.mark.slow
 def test_each_seed_gets_the_run_that_it_gets_alone(
     typed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

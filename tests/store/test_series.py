@@ -89,6 +89,7 @@ def test_a_training_gives_the_same_weights_twice(
     ) == ["step0", "step3", "step9"]
 
 
+@pytest.mark.slow
 def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
     bank: Path, trained: Path, sample: Path, tmp_path: Path
 ) -> None:
