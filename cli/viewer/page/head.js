@@ -24,6 +24,8 @@ const SURFACE = {
   head_pattern: ["pattern"],
   head_function: ["confidence", "offset", "positional"],
 };
+const RELATIONS_TITLE = "The relations with the largest gain over the best fixed offset";
+const NEAREST_TITLE = "The heads with the most similar attention: 0 is the same, 0.69 nothing in common";
 const RELATION_COLUMNS = [
   ["relation", "text"], ["direction", "text"], ["n", "integer"], ["accuracy", "float"], ["offset", "integer"],
   ["offset_accuracy", "float"], ["gain", "float"], ["p_corrected", "float"], ["held_out", "float"],
@@ -85,12 +87,13 @@ export async function headView(context) {
       ${runLine(run.name)}
       <div class="columns">
       ${relations ? html`<section><h2>Best relations</h2>
-        ${table(context, relations, "The relations with the largest gain over the best fixed offset", {
+        ${relations.height ? html`${table(context, relations, RELATIONS_TITLE, {
+          hides: ["run"],
           links: { relation: (row) => link(`/head/${name}`, {
             relation: row.relation, direction: row.direction,
           }) },
-        })}
-        ${hint("held out: accuracy on the half of the documents that was not used to select the head.")}
+        })}${hint("held out: accuracy on the half of the documents that was not used to select the head.")}`
+          : hint("The head finds no relation more often than the best fixed offset does.")}
         </section>` : null}
       ${examples ? examplesSection(context, run, name, examples) : null}
       ${relations && !connector.isLive ? html`<section><h2>Examples</h2>
@@ -102,7 +105,7 @@ export async function headView(context) {
         </section>` : null}
       ${nearest ? html`<section><h2>Nearest heads</h2>
         ${table(context, nearest.where((row) => row.of_layer === pair[0] && row.of_head === pair[1]),
-          "The heads with the most similar attention", { hides: ["of_layer", "of_head"] })}</section>` : null}
+          NEAREST_TITLE, { hides: ["of_layer", "of_head"] })}</section>` : null}
       ${missing.size ? html`<section><h2>Not computed yet, or not available</h2>
         ${definitions([...missing.values()])}</section>` : null}
       </div>
@@ -119,7 +122,7 @@ function statementOf(run, [layer, head]) {
   return `select ${columns.join(", ")}`
     + ` from best_relation(most := ${RELATIONS}, min_count := ${MIN_COUNT}, run := ${name}) as best`
     + ` left join best_head_held_out(run := ${name}) as held using (relation, direction, layer, head)`
-    + ` where layer = ${layer} and head = ${head} order by best.rank`;
+    + ` where layer = ${layer} and head = ${head} and best.gain > 0 order by best.rank`;
 }
 
 // The values of some columns for a head, each beside its mean over all heads: [name, value, mean].
@@ -150,7 +153,7 @@ async function relationsOf(context, run, isOfHead) {
   ]);
   profile.notes.forEach((note) => context.note(note));
   const heldOut = chosen.rows.filter(isOfHead);
-  const rows = profile.rows.filter(isOfHead).map((row) => ({
+  const rows = profile.rows.filter((row) => isOfHead(row) && row.gain > 0).map((row) => ({
     ...row,
     held_out: heldOut.find(({ relation, direction }) => (
       relation === row.relation && direction === row.direction))?.accuracy ?? null,
