@@ -404,7 +404,7 @@ class Sandbox(Cursors):
                 ) from error
             if is_damage(error):
                 raise damaged(self.path, error) from error
-            raise query_error(error) from error
+            raise query_error(error, path=self.path) from error
 
 
 def _open(path: Path, limits: tuple[float, int] | None = None) -> tuple[DuckDBPyConnection, bool]:

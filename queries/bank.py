@@ -137,7 +137,8 @@ class Bank(Requests):
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
                 if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
-                raise query_error(error, f"{analysis.name} cannot be answered: ") from error
+                lead = f"{analysis.name} cannot be answered: "
+                raise query_error(error, lead, path=self.path) from error
             return self._without_circular(rows, arguments)
 
     def _macro_call(self, analysis: Analysis, arguments: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ import polars as pl
 from attnbank.sql import answer_cache
 from attnbank.sql.errors import AttnbankError, QueryError, cause_of, first_line
 from attnbank.sql.header import Analysis
+from attnbank.sql.messages import to_type
 from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import Run
 
@@ -115,17 +117,21 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
-def query_error(error: BaseException, lead: str = "") -> AttnbankError:
+def query_error(error: BaseException, lead: str = "", *, path: Path | None = None) -> AttnbankError:
     """An error of DuckDB as a QueryError: `lead` and the fact, then what to type or was meant.
 
     It is a BankError if the host of a bank gave none, or the system no memory. An analysis raises
-    error('... Type: ...') in SQL to say what must be done before it can answer.
+    error('... Type: attnbank ...') in SQL to say what must be done before it can answer; SQL does
+    not know the `path` of the bank.
     """
     if (cause := cause_of(error)) is not None:
         return cause
     fact, what_there_is, remedy = first_line(error).partition(" Type: ")
     if what_there_is:
-        return QueryError(fact, f"Type: {remedy}")
+        command = remedy.removeprefix("attnbank ")
+        if path is None or command == remedy or command.startswith("-b "):
+            return QueryError(fact, f"Type: {remedy}")
+        return QueryError(fact, to_type(path, command))
     return QueryError(f"{lead}{fact}", _hint(str(error), shows_place=not lead))
 
 

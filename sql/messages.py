@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import unicodedata
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 # Characters without a picture of their own that Persian, Hindi and others spell words with.
 _JOINERS = "\u200c\u200d"
+
+
+def to_type(path: Path, command: str) -> str:
+    """Say what to type: a command with its arguments, on a bank."""
+    return f"Type: attnbank -b {shlex.quote(str(path))} {command}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ bank, and notes on how the model of a run attends.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
-from attnbank.sql.messages import did_you_mean, join_names, unknown_name
+from attnbank.sql.messages import did_you_mean, join_names, to_type, unknown_name
 from attnbank.sql.names import without_subtype
 
 
@@ -198,7 +197,7 @@ def _how_to_make(
     ((command,),) = connection.execute(
         "select how_to_make($needs, $usual, $has_runs, $lacks_weights)", values
     ).fetchall()
-    return f"Type: attnbank -b {shlex.quote(str(path))} {command}"
+    return to_type(path, command)
 
 
 def choose_analysis_run(

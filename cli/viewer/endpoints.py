@@ -294,13 +294,14 @@ def hits(context: RequestContext) -> dict[str, Any]:
         sample = context.number("sample", 50, 1, 500)
     run, choice = _hit_options(context, request, keys)
     choice = replace(choice, limit=None if sample else most, sample=sample, keys=True)
-    frame = context.handle.cached_rows(
-        ("hits", request, keys, choice), lambda: _run_hits(context, request, choice, keys)
-    ).frame
+    with collecting_warnings() as notes:
+        frame = context.handle.cached_rows(
+            ("hits", request, keys, choice), lambda: _run_hits(context, request, choice, keys)
+        ).frame
     shown, unread = _unread_sentences(context, frame["sentence"].unique().to_list())
     return records.frame_record(frame) | {
         "nodes": node_columns(frame), "run": run, "is_of_heads": bool(keys), "shown": shown,
-        "unread": sorted(unread),
+        "unread": sorted(unread), "notes": notes,
     }  # fmt: skip
 
 
@@ -308,10 +309,11 @@ def counts(context: RequestContext) -> dict[str, Any]:
     """The hits of a request counted by keys, each count with the request for its hits."""
     request, by = (context.text_parameter(name).strip() for name in ("request", "by"))
     run, choice = _hit_options(context, request, by)
-    frame = context.handle.cached_rows(
-        ("counts", request, by, choice),
-        lambda: _run_hits(context, request, choice, by, counts=True),
-    ).frame
+    with collecting_warnings() as notes:
+        frame = context.handle.cached_rows(
+            ("counts", request, by, choice),
+            lambda: _run_hits(context, request, choice, by, counts=True),
+        ).frame
     keys = [name for name in frame.columns if name not in ("n", "share", "run")]
 
     def narrowed(row: Mapping[str, Any]) -> str | None:
@@ -320,7 +322,7 @@ def counts(context: RequestContext) -> dict[str, Any]:
         return None
 
     requests = [narrowed(row) for row in frame.iter_rows(named=True)]
-    return records.frame_record(frame) | {"run": run, "requests": requests}
+    return records.frame_record(frame) | {"run": run, "requests": requests, "notes": notes}
 
 
 def _hit_options(context: RequestContext, request: str, keys: str) -> tuple[str | None, HitOptions]:

@@ -17,6 +17,7 @@ from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
+from attnbank.sql.messages import to_type
 from attnbank.sql.names import TO_EARLIER, without_subtype
 from attnbank.sql.run_choice import Run
 
@@ -516,7 +517,7 @@ def _decoded_trees(
     ).fetchall():
         raise QueryError(
             f"The run {run.name} has no decoded trees of this kind.",
-            f"Type: attnbank compute attention_tree --run {run.id}",
+            to_type(backend.path, f"compute attention_tree --run {run.id}"),
         )
     sources = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
     trees = {}

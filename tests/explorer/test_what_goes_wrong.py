@@ -55,6 +55,21 @@ def test_a_wrong_call_is_told(client: Client, path: str, values: dict[str, str],
     assert "Traceback" not in page.text and "unexpected" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ({"pattern": "pattern { V -[ojb]-> O }"}, "No word has the relation ojb. Did you mean obj"),
+        ({"pattern": "pattern { V [upos=VRB] }", "by": "V.lemma"}, "No word has the upos VRB."),
+    ],
+)
+def test_what_no_word_has_is_told_beside_the_hits(
+    client: Client, values: dict[str, str], note: str
+) -> None:
+    for _ in range(2):  # the hits of the second are cached
+        page = drawn(client, "/sentences", **values)
+        assert note in page.text and not page.fault
+
+
 def test_a_page_that_is_not_there(client: Client) -> None:
     answer = client.get("/nowhere")
     assert answer.status_code == 404 and "There is no such page." in answer.text
@@ -254,6 +269,8 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
             notes = client.get(f"/answers/{run}/entropy.json").json()["notes"]
             assert any("is not finished" in note for note in notes) == is_unfinished
         assert "is not finished" in seen(client, "/tables/entropy", run=runs["single"]).text
+        compared = seen(client, "/compare", run_a=runs["single"], run_b=runs["plain"])
+        assert "is not finished" in compared.text
 
 
 @pytest.mark.slow

@@ -57,7 +57,8 @@ def test_what_must_be_done_first_is_told(bank: Bank) -> None:
         with pytest.raises(QueryError) as error:
             ask()
         assert error.value.fact.endswith("are not computed yet.")
-        assert error.value.remedy.startswith("Type: attnbank compute head_distance")
+        typed = f"Type: attnbank -b {bank.path} compute head_distance"
+        assert error.value.remedy.startswith(typed)
 
 
 @pytest.mark.slow

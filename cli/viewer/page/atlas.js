@@ -339,8 +339,7 @@ export class Atlas {
   #largeGrid() {
     const { grid, state: { run, stretch } } = this;
     const ends = stretch ? stretched([...grid.values.values()]) : grid.ends;
-    const best = highest(grid.values);
-    const top = best && `Highest: head ${best}, ${written(grid.values.get(best), grid.isShare)}.`;
+    const top = this.#highestInWords();
     const isSmall = run.heads > 16 || run.layer_numbers.length > 16;
     const headings = headsOf(run).map((head) => (isSmall && head % 4 ? "" : head));
     const cell = (name) => this.#cell(name, ends, isSmall);
@@ -354,6 +353,16 @@ export class Atlas {
       ${hint(html`<label class="tick"><input type="checkbox" .checked=${stretch}
         @change=${({ target }) => this.go({ stretch: target.checked })}> Rescale colours to these
         values</label>`)}`;
+  }
+
+  #highestInWords() {
+    const { values, isShare } = this.grid;
+    const best = highest(values);
+    if (best === null) return "No head of this run has a value.";
+    const value = values.get(best);
+    const equals = [...values.values()].filter((other) => other === value).length;
+    if (equals === values.size && equals > 1) return `All heads have ${written(value, isShare)}.`;
+    return `Highest: head ${best}${equals > 1 ? ` and ${equals - 1} more` : ""}, ${written(value, isShare)}.`;
   }
 
   #cell(name, ends, isSmall) {
@@ -374,6 +383,7 @@ export class Atlas {
     const { head, beside } = this.state;
     if (event.ctrlKey || event.metaKey) return; // the page of the head, in a tab of its own
     event.preventDefault();
+    this.hovered = null; // what was chosen is shown, though the pointer is still there
     if (event.shiftKey && name !== head) this.go({ beside: name === beside ? null : name });
     else if (this.brushed.size < 2) this.go({ head: name });
   }
@@ -542,8 +552,11 @@ export class Atlas {
     });
     const share = percent(counts.right / total);
     return html`<h2>Head ${head}, ${relation}: ${share} of ${thousands(total)} found</h2>
+      ${this.#isOfRelation ? null : hint("The colours of the grid are of no relation: this is the one that"
+        + " the head finds best.")}
       ${by === "coreference" ? html`<p><a href=${search(COREFERENT)}>Sentences with coreferent words, and what
-        the head does there</a></p>` : null}
+        the head does there</a>. They are of pronouns alone, and an antecedent competes with all other words; in
+        the grid only with the head words of earlier mentions.</p>` : null}
       ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}`;
   }
 

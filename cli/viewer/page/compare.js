@@ -6,7 +6,7 @@ import { html, render, svg } from "./dom.js";
 import { countsOf, hitOf, sentenceOf, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import {
-  choice, directionBox, faultBox, hint, inWords, relationBox, runBox, showSentences, tick,
+  choice, directionBox, faultBox, hint, inWords, note, relationBox, runBox, showSentences, tick,
 } from "./forms.js";
 import { gridOf } from "./grids.js";
 import { endsOf, percent, stretched, valuesOf } from "./measures.js";
@@ -35,6 +35,7 @@ export async function compareView(context) {
     run, ...(measure.has_relation ? { relation: state.relation, direction: state.direction } : {}),
   });
   const side = ({ run, name, grid, why }) => html`<section><h2><bdi>${name}</bdi></h2>
+    ${grid?.frame.notes.map(note)}
     ${grid ? gridOf(run, grid.values, {
       ends, isShare: grid.isShare, caption: `${grid.title}: ${name}`, to: toHead(name),
     }) : html`<p>${why}</p>`}</section>`;
@@ -89,8 +90,8 @@ async function sideOf(context, name, state) {
 function difference([a, b], toHead) {
   if (!a.grid || !b.grid || a.run.id === b.run.id) return null;
   if (a.run.heads !== b.run.heads || a.run.layer_numbers.join() !== b.run.layer_numbers.join()) {
-    return html`<section><h2>Difference</h2><p>The two models have heads in different numbers, so none of
-      one belongs to one of the other.</p></section>`;
+    return html`<section><h2>Difference</h2><p>The two models have different numbers of layers or heads:
+      there is no difference from head to head.</p></section>`;
   }
   const pairs = [...a.grid.values].map(([name, value]) => [name, value, b.grid.values.get(name) ?? null])
     .filter(([, one, other]) => one !== null && other !== null);

@@ -116,6 +116,7 @@ function completions(bank, textarea) {
 async function hits(context, options, limit) {
   const matches = await context.connector.frame("/hits.json", { ...options, most: MOST_HITS + 1 });
   const { nodes, is_of_heads: isOfHeads } = matches;
+  matches.notes.forEach((text) => context.note(text));
   const all = Object.assign(matches.slice(0, MOST_HITS), { is_cut: matches.height > MOST_HITS });
   const frame = all.select(({ name }) => name !== "sentence");
   const paging = context.paging(all.height, { size: limit, more: all.is_cut });
@@ -267,6 +268,7 @@ async function concordance({ connector }, hitParts) {
 
 async function counts(context, options) {
   const frame = await context.connector.frame("/counts.json", options);
+  frame.notes.forEach((text) => context.note(text));
   const keys = frame.columns.map(({ name }) => name).filter((name) => !["n", "share", "run"].includes(name));
   const { rows } = frame;
   const crosses = keys.length === 2 && new Set(rows.map((row) => row[keys[1]])).size <= MOST_COLUMNS;

@@ -73,6 +73,8 @@ const isKnown = (value) => typeof value === "number";
 // `judged` is the relation that is chosen, and its direction; `choose` is called with another one.
 export function drawProfile(profile, beside, judged, choose) {
   const { relations, behaviours } = profile;
+  const hasControl = [...relations, ...behaviours].some(({ control }) => isKnown(control));
+  const control = hasControl ? html` <span class="dot control"></span> random weights` : null;
   const other = (relation) => beside?.relations.find((row) => isSame(row, relation))?.accuracy;
   return html`
     ${relations.length ? html`<h3>Relations it finds above a fixed offset</h3>
@@ -81,14 +83,15 @@ export function drawProfile(profile, beside, judged, choose) {
       })))}
       <p class="key"><span class="dot sure"></span> accuracy, with its 95 % interval
         <span class="dot unsure"></span> not significant <span class="tick"></span> best fixed offset
-        <span class="dot held"></span> held out <span class="dot control"></span> random weights</p>`
+        <span class="dot held"></span> held out${control}<br>
+        → from dependent to head, ← from head to dependent</p>`
     : html`<p class="hint">It finds no relation above the best fixed offset.</p>`}
     <h3>Where its attention goes</h3>
     ${drawing("Behaviours", behaviours.map((row, at) => behaviourRow(
       row, at * ROW, beside?.behaviours.find(({ label }) => label === row.label)?.value,
     )))}
     <p class="key"><span class="dot sure"></span> share of its weight
-      <span class="tick"></span> uniform attention <span class="dot control"></span> random weights${beside
+      <span class="tick"></span> uniform attention${control}${beside
         ? html` <span class="dot beside"></span> head ${beside.head}` : null}</p>`;
 }
 

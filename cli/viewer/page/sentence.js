@@ -134,7 +134,8 @@ function drawings(record, layout, hidesSpecial) {
       : line(record, panel, at ? null : gold, width, { hidesSpecial })}</figure>`;
   return html`<p id=${isInColumns ? "looks" : null} class="looks"
       aria-live="polite">${way}${isShaded ? " The shade of a word is its surprisal." : ""}</p>
-    ${record.facts.filter((fact) => !record.notes?.includes(fact)).map(hint)}
+    ${record.facts.filter((fact) => !record.notes?.includes(fact))
+      .map((fact) => hint(isInColumns ? fact : fact.replace(" (left attends to right)", "")))}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
       ${isInColumns ? treeFigures : null}${record.panels.map(figure)}${isInColumns ? null : treeFigures}
     </div>`;
