@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -123,6 +124,7 @@ def row_label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     return ("-" if is_head else ", ").join(parts)
 
 
+@lru_cache(4096)  # a grid has the same labels in each of its panels
 def _axis_text(text: str) -> str:
     """A text short enough for an axis. A cut one gets a checksum: others may begin the same."""
     short = short_text(text, MAX_LABEL)

@@ -269,7 +269,7 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
             notes = client.get(f"/answers/{run}/entropy.json").json()["notes"]
             assert any("is not finished" in note for note in notes) == is_unfinished
         assert "is not finished" in seen(client, "/tables/entropy", run=runs["single"]).text
-        compared = seen(client, "/compare", run_a=runs["single"], run_b=runs["plain"])
+        compared = seen(client, "/compare", run_a=runs["single"], run_b=runs["decoder"])
         assert "is not finished" in compared.text
 
 
