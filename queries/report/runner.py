@@ -315,12 +315,9 @@ def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more
 
 def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
     """The command after which the bank can answer an analysis; else what the error says."""
-    typed = error.remedy.partition("Type: ")[2]
-    if typed.startswith("attnbank ") and " -b " not in typed:
-        typed = f"{_command(bank)} {typed.removeprefix('attnbank ')}"
-    typed = _public(bank, typed)
-    if analysis.run is None or "attnbank compute" in error.remedy:
-        return _probe(bank, of) if "attnbank probe" in typed else typed or error.remedy
+    typed = _public(bank, error.remedy.partition("Type: ")[2])
+    if analysis.run is None or " compute " in typed:
+        return _probe(bank, of) if " probe " in typed else typed or error.remedy
     if of.main is None:
         return typed or _command(bank, "ingest", PLACE)
     needs = analysis.run.needs
