@@ -26,10 +26,11 @@ export class Frame {
   }
 
   get rows() {
-    this.#rows ??= Array.from({ length: this.height }, (_, at) => Object.assign(
-      Object.create(null),
-      Object.fromEntries(this.columns.map(({ name }, column) => [name, this.values[column][at]])),
-    ));
+    this.#rows ??= Array.from({ length: this.height }, (_, at) => {
+      const row = Object.create(null);
+      this.columns.forEach(({ name }, column) => { row[name] = this.values[column][at]; });
+      return row;
+    });
     return this.#rows;
   }
 

@@ -4,6 +4,7 @@ import { Frame } from "./cells.js";
 
 export class Connector {
   #answers = new Map();
+  #frames = new WeakMap(); // of records: the rows of an answer are made once
 
   // The record at an address.
   get(path, given = {}, options = {}) {
@@ -14,7 +15,9 @@ export class Connector {
   }
 
   async frame(path, parameters, options) {
-    return new Frame(await this.get(path, parameters, options));
+    const record = await this.get(path, parameters, options);
+    if (!this.#frames.has(record)) this.#frames.set(record, new Frame(record));
+    return this.#frames.get(record);
   }
 
   // The rows of an analysis, for a run by its id; "any" is for the run in the parameters.
