@@ -137,8 +137,9 @@ def _run_record(
             " from run inner join model on model.id = run.model where run.id = $run",
             {"run": run.id},
         ).fetchall()
-    notes = [*pictures.note_lines([], facts)]
-    with_arcs = [*pictures.note_lines([], replace(facts, relation="all"))]
+    notes = [*pictures.note_lines([], facts, in_columns=False)]
+    of_arcs = replace(facts, relation="all")
+    with_arcs = [*pictures.note_lines([], of_arcs, in_columns=False)]
     return run_fields | {
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": notes,
@@ -535,7 +536,7 @@ def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]
     return written_record(bank, sentence, marked) | {
         "run": view.run.name,
         "name": first.sentence,
-        "facts": [*pictures.note_lines(view.panels, view.facts)],
+        "facts": [*pictures.note_lines(view.panels, view.facts, in_columns=False)],
         "norms": view.facts.measure.endswith("norms"),
         "words": first.words.to_dicts(),
         "mentions": first.mentions.rows(),

@@ -382,14 +382,19 @@ def _canvas_width(panels: Sequence[Panel], facts: SentenceFacts, canvas: Canvas)
     return canvas.room
 
 
-def note_lines(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
-    """The notes below the title: run, model, corpus, and how to read the picture."""
+def note_lines(
+    panels: Sequence[Panel], facts: SentenceFacts, *, in_columns: bool = True
+) -> Iterator[str]:
+    """The notes below the title: run, model, corpus, and how to read the picture.
+
+    `in_columns` says that it has two columns of words: pages also draw words in a line.
+    """
     run, model, corpus = (
         shorten_for_svg(name, _MAX_RUN_NAME) for name in (facts.run, facts.model, facts.corpus)
     )
     yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
-    width_note = f"Line width = attention {what} (left attends to right)"
+    width_note = f"Line width = attention {what}{' (left attends to right)' * in_columns}"
     least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"
     yield f"{width_note}; below {least} hidden." if facts.least else f"{width_note}."
     if facts.measure != "weights":

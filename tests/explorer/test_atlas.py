@@ -273,6 +273,36 @@ def test_a_second_head_is_held_beside_the_first(
     page.wait_for_url(re.compile("beside=2-1"))
 
 
+def test_equal_heads_and_missing_values_are_told(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    def caption(by: str) -> str:
+        page = visitor.see("/", by=by, run=runs["single"])
+        text: str = page.locator(".grid caption").inner_text()
+        return text
+
+    rare = bank.query("head_function", run=runs["single"])
+    largest = rare["rare_word"].max()
+    first, *others = rare.filter(pl.col("rare_word") == largest).rows(named=True)
+    assert others
+    said = f"Highest: head {first['layer']}-{first['head']} and {len(others)} more, "
+    assert said in caption("head_function.rare_word")
+    assert bank.query("sink_head", run=runs["single"])["sink"].n_unique() == 1
+    assert "All heads have " in caption("sink_head.sink")
+    assert "No head of this run has a value." in caption("special_tokens_by_measure.norm_on_cls")
+
+
+@pytest.mark.slow
+def test_sentences_of_a_relation_that_the_grid_does_not_show_say_so(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    for by, is_told in (("cls", True), ("relation", False), ("gain", False)):
+        given = {"head": "2-1", "relation": "nsubj", "min_count": 10}
+        page = visitor.see("/", by=by, run=runs["single"], **given)
+        text = page.locator(".atlas-sentences").inner_text()
+        assert ("The grid shows no relation" in text) == is_told, by
+
+
 def test_a_measure_chooses_its_highest_head(
     visitor: browsers.Visitor, runs: dict[str, str]
 ) -> None:

@@ -178,10 +178,14 @@ def test_a_head_tells_what_it_finds(client: Client, explored: Path) -> None:
         scores = bank.query("head_accuracy")
         offsets = bank.query("offset_baseline")
         held_out = bank.query("best_head_held_out")
+        best = bank.query("best_relation", most=10, min_count=10)
     one = held_out.row(0, named=True)
     page = seen(client, f"/head/{one['layer']}-{one['head']}")
     rows = [row for row in page.rows if len(row) == 10 and row[1] in set(scores["direction"])]
-    assert rows
+    gains = best.filter((best["layer"] == one["layer"]) & (best["head"] == one["head"]))
+    above = gains.filter(gains["gain"] > 0)
+    assert 0 < above.height < gains.height
+    assert [tuple(row[:2]) for row in rows] == above.select("relation", "direction").rows()
     for relation, direction, n, accuracy, _, offset_accuracy, _, _, held, findable in rows:
         own = scores.filter(
             (scores["relation"] == relation)
@@ -191,8 +195,8 @@ def test_a_head_tells_what_it_finds(client: Client, explored: Path) -> None:
         ).row(0, named=True)
         assert (own["n"], f"{own['accuracy']:.3f}") == (int(n), accuracy)
         assert findable == f"{own['findable']:.3f}" == "1.000"
-        best = offsets.filter(offsets["relation"] == relation)["accuracy"].max()
-        assert float(offset_accuracy) == pytest.approx(best, abs=5e-4)
+        of_offset = offsets.filter(offsets["relation"] == relation)["accuracy"].max()
+        assert float(offset_accuracy) == pytest.approx(of_offset, abs=5e-4)
         chosen = held_out.filter(
             (held_out["relation"] == relation)
             & (held_out["direction"] == direction)
@@ -429,7 +433,7 @@ def test_the_catalogue_has_a_picture_of_each_analysis_that_is_drawn(client: Clie
 
 
 @pytest.mark.slow
-def test_every_analysis_has_aseen(client: Client) -> None:
+def test_every_analysis_has_a_view(client: Client) -> None:
     index = seen(client, "/tables")
     names = [link.removeprefix("/tables/") for link in index.links if link.startswith("/tables/")]
     assert set(names) == set(all_analyses())

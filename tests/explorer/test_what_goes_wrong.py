@@ -279,11 +279,8 @@ def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) ->
     with exploring(full_bank) as client:
         for by in MEASURES:
             assert seen(client, "/", by=by).rows, by
-        for at, (name, analysis) in enumerate(all_analyses().items()):
-            record = client.get(f"/answers/any/{name}.json").json()
-            assert "error" not in record, (name, record)
-            if at % 4 == 0:  # they are drawn by the same modules
-                assert name in seen(client, f"/tables/{name}").text
+        for name, analysis in all_analyses().items():
+            assert name in seen(client, f"/tables/{name}").text
             if analysis.plot is not None:
                 picture = client.get(f"/answers/any/{name}.svg?theme=light")
                 assert "unexpected" not in picture.text, (name, picture.text)

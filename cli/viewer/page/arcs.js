@@ -17,7 +17,7 @@ const LABEL = 12; // the height of a weight
 // What the three marks are, above examples.
 export const KEY = html`<p class="key"><span class="box dependent"></span> dependent
   <span class="box gold"></span> its head <span class="box found"></span> found instead;
-  numbers are weights, a dotted arc is missed</p>`;
+  numbers are weights; dotted: missed</p>`;
 
 // The positions of an input, with a row for each word of a position, as objects.
 export function positionsOf(record) {

@@ -152,11 +152,15 @@ export class Atlas {
     return this.bank.measures.get(this.state.by)?.has_relation;
   }
 
-  // The relation on which the chosen head is judged: that of the grid, or else the one it finds best.
+  // The relation that the chosen head finds best, where the grid shows no relation.
+  #best() {
+    return this.#isOfRelation || !this.data ? null : profileOf(this.data, this.state.head).relations[0];
+  }
+
+  // The relation on which the chosen head is judged.
   #judged() {
-    const { relation, direction, head } = this.state;
-    const best = this.#isOfRelation || !this.data ? null : profileOf(this.data, head).relations[0];
-    return best ? { relation: best.relation, direction: best.direction } : { relation, direction };
+    const { relation, direction } = this.#best() ?? this.state;
+    return { relation, direction };
   }
 
   // What takes a question of its own: the score of the chosen head with its interval, and examples.
@@ -552,8 +556,8 @@ export class Atlas {
     });
     const share = percent(counts.right / total);
     return html`<h2>Head ${head}, ${relation}: ${share} of ${thousands(total)} found</h2>
-      ${this.#isOfRelation ? null : hint("The colours of the grid are of no relation: this is the one that"
-        + " the head finds best.")}
+      ${this.#best() && by !== "gain" ? hint(`The grid shows no relation; ${relation} is the one that this head`
+        + " finds best.") : null}
       ${by === "coreference" ? html`<p><a href=${search(COREFERENT)}>Sentences with coreferent words, and what
         the head does there</a>. They are of pronouns alone, and an antecedent competes with all other words; in
         the grid only with the head words of earlier mentions.</p>` : null}

@@ -25,6 +25,7 @@ const SURFACE = {
   head_function: ["confidence", "offset", "positional"],
 };
 const RELATIONS_TITLE = "The relations with the largest gain over the best fixed offset";
+// A divergence in nats is at most ln 2.
 const NEAREST_TITLE = "The heads with the most similar attention: 0 is the same, 0.69 nothing in common";
 const RELATION_COLUMNS = [
   ["relation", "text"], ["direction", "text"], ["n", "integer"], ["accuracy", "float"], ["offset", "integer"],

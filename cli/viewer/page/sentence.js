@@ -125,7 +125,7 @@ function drawings(record, layout, hidesSpecial) {
   const treeFigures = trees.map((tree) => html`<figure><figcaption>${tree.title}</figcaption>
     ${treeDrawing(tree, width)}</figure>`);
   const above = gold ? "Above: the gold tree. " : "";
-  const way = isInColumns ? "Hover or tap a word to see its attention; click to pin."
+  const way = isInColumns ? "Left attends to right. Hover or tap a word to see its attention; click to pin."
     : `${above}Below: the head's weights; point at a word to see only its own.`;
   const isShaded = !isInColumns && Object.keys(record.surprisal ?? {}).length;
   const figure = (panel, at) => html`<figure class=${`in-${layout}`}>
@@ -134,8 +134,7 @@ function drawings(record, layout, hidesSpecial) {
       : line(record, panel, at ? null : gold, width, { hidesSpecial })}</figure>`;
   return html`<p id=${isInColumns ? "looks" : null} class="looks"
       aria-live="polite">${way}${isShaded ? " The shade of a word is its surprisal." : ""}</p>
-    ${record.facts.filter((fact) => !record.notes?.includes(fact))
-      .map((fact) => hint(isInColumns ? fact : fact.replace(" (left attends to right)", "")))}
+    ${record.facts.filter((fact) => !record.notes?.includes(fact)).map(hint)}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
       ${isInColumns ? treeFigures : null}${record.panels.map(figure)}${isInColumns ? null : treeFigures}
     </div>`;
