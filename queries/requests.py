@@ -21,7 +21,7 @@ from attnbank.queries.options import (
     keywords_of,
 )
 from attnbank.sql.errors import AttnbankWarning, CallError
-from attnbank.sql.messages import is_right_to_left
+from attnbank.sql.messages import is_right_to_left, to_type
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.worker import check_limits
 
@@ -255,7 +255,7 @@ def _warn_of_unmeasured(backend: Backend, run: Run) -> None:
     if left:
         warnings.warn(
             f"{left:,} words of the run {run.name} have not been measured; their sentences are"
-            f" not searched. Type: attnbank surprisal {shlex.quote(run.name)}",
+            f" not searched. {to_type(backend.path, f'surprisal {shlex.quote(run.name)}')}",
             AttnbankWarning,
             stacklevel=5,
         )

@@ -37,6 +37,7 @@ from attnbank.queries.options import CardOptions, ShowOptions, card_options
 from attnbank.sql import outputs
 from attnbank.sql.errors import CallError, require_extra
 from attnbank.sql.header import Analysis
+from attnbank.sql.messages import to_type
 from attnbank.sql.option_fields import option as option_field
 
 if TYPE_CHECKING:
@@ -194,7 +195,8 @@ def _write_picture(
     """Draw a picture from the bank, and write it to the file of -o; `typed` is how it is named."""
     file = requested_output(ctx)[1]
     if file is None:
-        raise CallError("plot needs -o FILE.", f"Type: attnbank plot {typed} -o {name}.svg")
+        again = to_type(bank_path(ctx), f"plot {typed} -o {name}.svg")
+        raise CallError("plot needs -o FILE.", again)
     ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
     outputs.check_output(file, bank_path(ctx))
     if ending != ".json":
@@ -418,7 +420,7 @@ def report(ctx: click.Context, run: tuple[str, ...]) -> None:
     """
     file = requested_output(ctx)[1]
     if file is None:
-        raise CallError("report needs -o FILE.", "Type: attnbank report -o report.html")
+        raise CallError("report needs -o FILE.", to_type(bank_path(ctx), "report -o report.html"))
     from attnbank.queries.report.page import check_place, need_packages
 
     check_place(file, bank_path(ctx))

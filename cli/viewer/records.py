@@ -38,7 +38,7 @@ from attnbank.queries.patterns import reads_run, run_request
 from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.sentence import ELSEWHERE
-from attnbank.queries.pictures.theme import category_label, encodings_of, legend_order, unit_of
+from attnbank.queries.pictures.theme import category_label, encodings_of, legend_order
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.attention import (
     SentenceRecords,
@@ -297,9 +297,8 @@ def measures() -> dict[str, HeadMeasure]:
         columns = {column.name: column for column in analysis.columns}
         for column in plot.color:
             if columns[column].type == "double" and (name, column) not in usual:
-                title = f"{name.replace('_', ' ').capitalize()}: {column.replace('_', ' ')}"
-                unit = unit_of(columns[column].help)
-                title += f" ({unit})" if unit and plot.domain is None else ""
+                what = columns[column].help.split(";")[0].removesuffix(", in [0, 1]")
+                title = f"{name.capitalize()}: {what}".replace("_", " ")
                 by_name[f"{name}.{column}"] = HeadMeasure(title, name, column)
     return {name: _with_scale(measure) for name, measure in by_name.items()}
 

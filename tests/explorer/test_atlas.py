@@ -203,9 +203,13 @@ def test_how_often_a_head_is_right_by_the_dependent(
             side = "after its head" if heads[row["index"]] < row["index"] else "before its head"
             counts[side][0] += row["correct"]
             counts[side][1] += 1
-    bars = page.locator(".atlas-breakdowns .bar").evaluate_all("all => all.map(bar => bar.title)")
+    bars = dict(page.locator(".atlas-breakdowns .bar").evaluate_all(
+        "all => all.map(bar => [bar.title, bar.lastElementChild.textContent])"
+    ))  # fmt: skip
     for side, (correct, n) in counts.items():
-        assert (f"{side}: {correct} of {n} found" in bars) == (n > 0)
+        title = f"{side}: {correct} of {n} found"
+        assert (title in bars) == (n > 0)
+        assert not n or bars[title] == f"{int(100 * correct / n + 0.5)} % of {n}"
 
 
 def test_it_is_used_without_a_mouse(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
@@ -289,7 +293,8 @@ def test_equal_heads_and_missing_values_are_told(
     assert said in caption("head_function.rare_word")
     assert bank.query("sink_head", run=runs["single"])["sink"].n_unique() == 1
     assert "All heads have " in caption("sink_head.sink")
-    assert "No head of this run has a value." in caption("special_tokens_by_measure.norm_on_cls")
+    why = "No head of this run has a value: no run of norms is like the run of weights."
+    assert why in caption("special_tokens_by_measure.norm_on_cls")
 
 
 @pytest.mark.slow

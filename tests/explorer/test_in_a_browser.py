@@ -227,7 +227,9 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address:
                       for each in word.locator(".line").all()), reverse=True)  # fmt: skip
     assert f"{weights[0]:.3f}" in told
     page.mouse.move(5, 5)
-    assert page.locator("#looks").inner_text().startswith("Left attends to right. Hover or tap a word")
+    assert (
+        page.locator("#looks").inner_text().startswith("Left attends to right. Hover or tap a word")
+    )
     page.locator(".drawn .from").nth(1).locator("text").focus()  # by the keyboard
     assert "looks at" in page.locator("#looks").inner_text()
     page.keyboard.press("Escape")

@@ -107,8 +107,8 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
-        (["best_head"], 2, "plot needs -o FILE.\nType: attnbank plot best_head -o best_head"),
-        (["best_head", "-o", "-"], 2, "plot needs -o FILE."),
+        (["best_head"], 2, "plot needs -o FILE.\nType: attnbank -b "),
+        (["best_head", "-o", "-"], 2, "duckdb plot best_head -o best_head.svg"),
         (["best_head", "-o", "a.jpg"], 2, "Cannot infer a format from a.jpg."),
         (["best_head", "-o", "a"], 2, "The name must end in .svg, .png, .pdf, .html, .json."),
         (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThese have one"),

@@ -314,8 +314,9 @@ export class Atlas {
     const change = (name) => ({ change: (value) => this.go({ [name]: value, head: null }) });
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
       ${choice("Measure", "measure", measures, state.by, change("by"))}
-      ${this.#isOfRelation ? relationBox(this, state.relation, change("relation")) : null}
-      ${hasDirection ? directionBox(this, state.direction, change("direction")) : null}
+      <div class="of-measure">
+        ${this.#isOfRelation ? relationBox(this, state.relation, change("relation")) : null}
+        ${hasDirection ? directionBox(this, state.direction, change("direction")) : null}</div>
     </form>
     ${this.#steps()}
     ${this.#request()}`;
@@ -360,9 +361,12 @@ export class Atlas {
   }
 
   #highestInWords() {
-    const { values, isShare } = this.grid;
+    const { values, isShare, analysis } = this.grid;
     const best = highest(values);
-    if (best === null) return "No head of this run has a value.";
+    if (best === null) {
+      const why = this.bank.analyses[analysis]?.empty;
+      return `No head of this run has a value${why ? `: ${why}` : ""}.`;
+    }
     const value = values.get(best);
     const equals = [...values.values()].filter((other) => other === value).length;
     if (equals === values.size && equals > 1) return `All heads have ${written(value, isShare)}.`;

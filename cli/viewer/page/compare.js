@@ -52,8 +52,9 @@ export async function compareView(context) {
         ${measure.has_direction ? directionBox(context, state.direction) : null}
         ${tick("Rescale colours to these values", "stretch", stretches)}<button>Compare</button></form>
       <div class="beside">${sides.map(side)}${difference(sides, toHead)}</div>
-      ${hint("Each grid is over all words of its run; both have the same colour scale. The table below is"
-        + " over the words that both runs share.")}
+      ${hint("Each grid is over all words of its run, in the direction chosen above; both have the same colour"
+        + " scale. Everything below is over the words that both runs share, with the best head of each run in"
+        + " its best direction.")}
       ${best ? html`<section class="changes"></section>` : null}
       <h2>The best head for each relation, on the words that both runs share</h2>
       ${faultBox(error)}

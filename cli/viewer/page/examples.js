@@ -91,7 +91,7 @@ const MOST = 4; // bars of a kind
 export const dependentBars = (rows) => bars("How often it is right, by the dependent", rows, "right", [
   ["order", "by its side"], ["distance", "by its distance"], ["upos", "by its part of speech"],
 ], (row) => ({
-  kind: row.property, share: row.accuracy, label: percent(row.accuracy),
+  kind: row.property, share: row.accuracy, label: `${percent(row.accuracy)} of ${thousands(row.n)}`,
   title: `${row.correct} of ${row.n} found`,
 }));
 
@@ -99,7 +99,7 @@ export const dependentBars = (rows) => bars("How often it is right, by the depen
 export const errorBars = (rows) => bars("What it finds instead", rows, "wrong", [
   ["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"],
 ], (row) => ({
-  kind: row.breakdown, share: row.share, label: row.n.toLocaleString("en-US"),
+  kind: row.breakdown, share: row.share, label: thousands(row.n),
   title: `${row.n} errors, ${percent(row.share)} of all`,
 }));
 
@@ -112,7 +112,7 @@ function bars(heading, rows, colour, kinds, barOf) {
     <span class="number">${label}</span></div>`;
   const all = rows.map((row) => ({ value: row.value, ...barOf(row) }));
   return html`<div><h3>${heading}</h3>
-    <div class="bars">${kinds.map(([kind, caption]) => html`<figure><figcaption>${caption}</figcaption>
+    <div class=${`bars ${colour}`}>${kinds.map(([kind, caption]) => html`<figure><figcaption>${caption}</figcaption>
       ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}</div></div>`;
 }
 

@@ -92,7 +92,8 @@ export function drawProfile(profile, beside, judged, choose) {
     )))}
     <p class="key"><span class="dot sure"></span> share of its weight
       <span class="tick"></span> uniform attention${control}${beside
-        ? html` <span class="dot beside"></span> head ${beside.head}` : null}</p>`;
+        ? html` <span class="dot beside"></span> head ${beside.head}` : null}<br>
+      These overlap: the next token may be [SEP].</p>`;
 }
 
 const isSame = (one, other) => one.relation === other.relation && one.direction === other.direction;
@@ -105,7 +106,7 @@ export function meanOf(heads, values) {
 
 export function drawMeans(heads, rows) {
   const row = ({ label, values }) => html`<tr><th scope="row">${label}</th>
-    <td class="number">${written(meanOf(heads, values), false)}</td></tr>`;
+    <td class="number">${written(meanOf(heads, values), true)}</td></tr>`;
   return html`<h2>Mean of ${heads.size} heads</h2>
     <table><caption>${[...heads].join(", ")}</caption><tbody>${rows.map(row)}</tbody></table>`;
 }
@@ -114,7 +115,7 @@ function drawing(label, rows) {
   const height = rows.length * ROW;
   return svg`<svg class="profile" viewBox=${`0 0 ${WIDE} ${height + 22}`} role="group" aria-label=${label}>
     ${[0, 0.25, 0.5, 0.75, 1].map((share) => svg`${stroke("rule", [x(share), x(share)], [0, height])}
-      <text class="axis" x=${x(share)} y=${height + 14} text-anchor="middle">${100 * share}</text>`)}
+      <text class="axis" x=${x(share)} y=${height + 14} text-anchor="middle">${share === 1 ? percent(1) : 100 * share}</text>`)}
     ${rows}</svg>`;
 }
 
@@ -151,7 +152,7 @@ function behaviourRow({ label, value, chance, control }, top, beside) {
   const all = [[`${label}:`, value], ["uniform attention", chance], ["random weights", control]];
   const described = all.filter(([, share]) => isKnown(share))
     .map(([what, share]) => `${what} ${share.toFixed(3)}`);
-  const number = value.toFixed(2);
+  const number = percent(value);
   return svg`<g class="row"><title>${described.join("; ")}</title>
     ${marks(top + ROW / 2, label, { value, isSure: true, chance, control, beside, number })}</g>`;
 }
