@@ -253,11 +253,15 @@ def _why_forbidden(licence: str | None) -> str | None:
 
 
 def _notes_on_paths(bank_copy: Path) -> Iterator[str]:
-    """Notes on model folders of this machine that the bank names."""
+    """Notes on model folders and corpora of this machine that the bank names."""
     with Bank(bank_copy) as bank:
-        for name in bank.info().models["name"]:
-            if Path(name).is_absolute():
-                yield f"The bank contains the path of its model on this machine: {name}."
+        info = bank.info()
+    paths = [("model", name) for name in info.models["name"]]
+    # Of the files of a corpus, one a line, the first is enough.
+    paths += [("corpus", path.partition("\n")[0]) for path in info.corpora["path"]]
+    for what, path in dict.fromkeys(paths):
+        if Path(path).is_absolute():
+            yield f"The bank contains the path of its {what} on this machine: {path}."
 
 
 def _names_runs(runs: Sequence[str]) -> Any:

@@ -124,6 +124,19 @@ def test_what_is_in_the_way_is_said_before_the_work(
     assert [each for each in site.rglob("*") if each.is_file()] == [file] * file.is_file()
 
 
+def test_the_paths_of_this_machine_are_named(two_runs: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copyfile(two_runs, tmp_path / "copy.duckdb"))
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'")
+        connection.execute("update model set name = if(id = 1, '/home/ada/tiny', 'tiny')")
+    notes = [*publishing._notes_on_paths(copy)]
+    told = [note.partition(" contains the path of its ")[2] for note in notes]
+    assert told == [
+        "model on this machine: /home/ada/tiny.",
+        "corpus on this machine: /home/ada/a.conllu.",
+    ]
+
+
 def test_what_is_looked_for_is_what_is_written(tmp_path: Path) -> None:
     publishing.write_programs(tmp_path)
     made = {(each.relative_to(tmp_path), each.is_dir()) for each in tmp_path.rglob("*")}
