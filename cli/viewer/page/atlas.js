@@ -9,7 +9,7 @@ import { foundAndMissed } from "./find.js";
 import {
   button, choice, definitions, directionBox, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
-import { cellText, cellTitle, headsOf, layerTable, scale } from "./grids.js";
+import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
 import {
   checkHead, headName, highest, pairOf, percent, step, stretched, valuesOf, written,
 } from "./measures.js";
@@ -346,7 +346,7 @@ export class Atlas {
     const ends = stretch ? stretched([...grid.values.values()]) : grid.ends;
     const top = this.#highestInWords();
     const isSmall = run.heads > 16 || run.layer_numbers.length > 16;
-    const headings = headsOf(run).map((head) => (isSmall && head % 4 ? "" : head));
+    const headings = isSmall ? everyFourth(run) : headsOf(run);
     const cell = (name) => this.#cell(name, ends, isSmall);
     return html`<div class="wide">
       <table class=${isSmall ? "grid heads-small" : "grid"} @pointerleave=${() => this.hover(null)}

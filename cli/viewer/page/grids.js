@@ -3,8 +3,9 @@ import { html } from "./dom.js";
 import { wide } from "./forms.js";
 import { headName, percent, step } from "./measures.js";
 
-// The numbers of the heads of a layer.
+// The numbers of the heads of a layer, and those that stand above a grid with small cells.
 export const headsOf = (run) => Array.from({ length: run.heads }, (_, at) => at + 1);
+export const everyFourth = (run) => headsOf(run).map((head) => (head % 4 ? "" : head));
 
 // The scale of the colours of a grid.
 export function scale(ends, isShare) {
@@ -30,15 +31,18 @@ export function layerTable(run, cell, { corner = null, headings = headsOf(run) }
     <tbody>${run.layer_numbers.map(row)}</tbody>`;
 }
 
-// A grid whose heads lead to `to(name)`.
+// A grid whose heads lead to `to(name)`. Of many heads the cells are small, without their numbers.
 export function gridOf(run, values, { ends, isShare, caption, to, chosen = null }) {
+  const isSmall = run.heads > 16;
   const cell = (name) => {
     const value = values.get(name) ?? null;
     const kind = step(value, ends);
     const title = cellTitle(name, value);
     return html`<td class=${name === chosen ? `${kind} chosen` : kind}><a href=${to(name)} title=${title}
-      aria-label=${`head ${title}`} data-head=${name}>${cellText(value, isShare)}</a></td>`;
+      aria-label=${`head ${title}`} data-head=${name}>${isSmall ? "" : cellText(value, isShare)}</a></td>`;
   };
-  return html`${wide(caption, html`<table class="grid"><caption>${caption}</caption>
-    ${layerTable(run, cell, { corner: "Layer" })}</table>`)} ${scale(ends, isShare)}`;
+  const headings = isSmall ? everyFourth(run) : headsOf(run);
+  return html`${wide(caption, html`<table class=${isSmall ? "grid heads-small" : "grid"}>
+    <caption>${caption}</caption>
+    ${layerTable(run, cell, { corner: "Layer", headings })}</table>`)} ${scale(ends, isShare)}`;
 }
