@@ -117,7 +117,7 @@ export class Atlas {
     const grid = await valuesOf(this.bank, state.run, state);
     if (!isCurrent()) return;
     state.head ??= highest(grid.values) ?? headName(state.run.layer_numbers[0], 1);
-    this.#set({ state, grid, fault: null });
+    this.#set({ state, grid, fault: null, examples: null, shared: null });
     let small = null;
     if (state.run !== run) {
       this.#set({ data: null, small: [] });
@@ -166,7 +166,6 @@ export class Atlas {
   // What takes a question of its own: the score of the chosen head with its interval, and examples.
   async #loadHead(isCurrent) {
     const { data, connector, state: { run, head, beside, by } } = this;
-    this.#set({ examples: null, shared: null });
     if (!data?.best.length || by === "request" || !connector.isLive) return;
     const judged = this.#judged();
     // The scores of all heads for a relation, with intervals.
