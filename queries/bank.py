@@ -353,7 +353,7 @@ class Bank(Requests):
         attention goes, and examples of the best relation, or of the `relation`.
         """
         from attnbank.queries.pictures import HEAD_CARD, check_has_picture
-        from attnbank.queries.sentences.showing import picture_of
+        from attnbank.queries.sentences.showing import Drawing
 
         if name == HEAD_CARD:
             from attnbank.queries.sentences.cards import head_card
@@ -362,7 +362,7 @@ class Bank(Requests):
         analysis = registry.find_analysis(name)
         check_has_picture(analysis)
         rows = self.query(name, **values)
-        return picture_of(self, analysis, rows, values, theme, size, look)
+        return Drawing(self, analysis, rows, values).in_theme(theme, size, look)
 
     def plot_specification(
         self,

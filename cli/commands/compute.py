@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -221,29 +222,30 @@ def compute_and_cache_all(
             compute(path, step, run, replace=replace)
         except (CallError, QueryError, ImportError) as error:
             outcome.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    unwritten: list[CachedAnswer] = []
     names = [name for name in all_analyses() if name not in STEPS]
-    last_write = time.monotonic()
-    for at, name in enumerate(names):
-        on_progress(Progress("keeping", at, len(names)))
-        takes_run = any(parameter.name == "run" for parameter in find_analysis(name).parameters)
-        arguments = {"run": run} if run is not None and takes_run else {}
+    left = deque(names)
+    while left:
+        answers: list[CachedAnswer] = []
         with open_bank(path) as bank:
-            try:
-                answer = _answer_analysis(bank, name, arguments, replace=replace)
-            except (CallError, QueryError) as error:
-                outcome.skipped[name] = str(error).split("\n")[0].rstrip(".")
-                continue
-        if answer is None:
-            outcome.already += 1
-            continue
-        outcome.cached.append(name)
-        unwritten.append(answer)
-        if time.monotonic() - last_write > _WRITES_AFTER:
-            cache_answers(path, unwritten)
-            unwritten, last_write = [], time.monotonic()
-    if unwritten:
-        cache_answers(path, unwritten)
+            opened = time.monotonic()
+            while left and time.monotonic() - opened < _WRITES_AFTER:
+                on_progress(Progress("keeping", len(names) - len(left), len(names)))
+                name = left.popleft()
+                parameters = find_analysis(name).parameters
+                takes_run = any(parameter.name == "run" for parameter in parameters)
+                arguments = {"run": run} if run is not None and takes_run else {}
+                try:
+                    answer = _answer_analysis(bank, name, arguments, replace=replace)
+                except (CallError, QueryError) as error:
+                    outcome.skipped[name] = str(error).split("\n")[0].rstrip(".")
+                    continue
+                if answer is None:
+                    outcome.already += 1
+                else:
+                    outcome.cached.append(name)
+                    answers.append(answer)
+        if answers:
+            cache_answers(path, answers)
     on_progress(Progress("keeping", len(names), len(names)))
     return outcome
 

@@ -33,6 +33,7 @@ from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import SentenceRecords, sentence_records
 from attnbank.queries.sentences.choosing import ChosenSentence
+from attnbank.queries.sentences.showing import Drawing
 from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError, MissingPackageError, require_extra
 from attnbank.sql.header import Analysis, RunChoice
@@ -351,11 +352,12 @@ def _write_answer(
     _write_text(folder / f"{analysis.name}.json", text)
     if analysis.plot is None or not frame.height:
         return
-    for theme in SCREENS:
-        try:
-            picture = bank.picture(analysis.name, theme=theme, **arguments)
-        except AttnbankError:  # mostly too many rows for one picture; the page shows the table
-            return
+    try:
+        drawing = Drawing(bank, analysis, frame, arguments)
+        drawn = {theme: drawing.in_theme(theme) for theme in SCREENS}
+    except AttnbankError:  # mostly too many rows for one picture; the page shows the table
+        return
+    for theme, picture in drawn.items():
         svg = picture.as_bytes(".svg")
         if len(svg) <= MOST_PICTURE:
             (folder / f"{analysis.name}.{theme}.svg").write_bytes(svg)

@@ -7,7 +7,7 @@ import math
 import textwrap
 import unicodedata
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
@@ -47,12 +47,13 @@ Row = dict[str, Any]
 
 def vega_rows(frame: pl.DataFrame) -> list[Row]:
     """The rows as JSON values: infinite and NaN are null; columns of lists or bytes are omitted."""
-    columns = [
-        name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)
-    ]
+    columns = {
+        series.name: [_json_cell(value) for value in series.to_list()]
+        for series in frame
+        if not (series.dtype.is_nested() or series.dtype == pl.Binary)
+    }
     return [
-        {name: _json_cell(value) for name, value in row.items()}
-        for row in frame.select(columns).iter_rows(named=True)
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
 
 
@@ -61,7 +62,11 @@ def _json_cell(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (int, bool)) or value is None:
         return value
-    text = value.isoformat() if isinstance(value, (date, time)) else str(value)
+    return _json_text(value.isoformat() if isinstance(value, (date, time)) else str(value))
+
+
+@lru_cache(4096)  # most texts are names, which stand in many rows
+def _json_text(text: str) -> str:
     if len(text) > _MAX_TEXT:  # each mark repeats it as its label
         text = f"{text[:_MAX_TEXT]}…{_checksum(text)}"
     return escape_harmful(text)
@@ -228,7 +233,8 @@ _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(da
 class Scene:
     """The inputs of a panel.
 
-    `rows` are those of all panels; a panel draws those with its `panel_values`, by column.
+    `rows` are those of all panels; a panel draws those with its `panel_values`, by column. What
+    all panels share is in `shared`: a picture of a large model has 24 panels and 57,000 rows.
     """
 
     analysis: Analysis
@@ -238,15 +244,27 @@ class Scene:
     size: Size
     look: Look = field(default_factory=Look)
     panel_values: Mapping[str, Any] = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What `make` returns, which is called once for all panels."""
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
 
     @property
     def panel_rows(self) -> list[Row]:
         """The rows of this panel."""
-        return [
-            row
-            for row in self.rows
-            if all(row[name] == value for name, value in self.panel_values.items())
-        ]
+        names = tuple(self.panel_values)
+
+        def by_panel() -> dict[tuple[Any, ...], list[Row]]:
+            panels: dict[tuple[Any, ...], list[Row]] = {}
+            for row in self.rows:
+                panels.setdefault(tuple(row[name] for name in names), []).append(row)
+            return panels
+
+        panels: dict[tuple[Any, ...], list[Row]] = self.once(("panels", *names), by_panel)
+        return panels[tuple(self.panel_values.values())]
 
     @property
     def tooltip(self) -> list[Spec]:
@@ -287,8 +305,12 @@ class Scene:
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
         """The domain of a scale for some columns; see `scale_ends`."""
-        amounts = finite_numbers(self.coloured, columns)
-        return scale_ends(amounts, self.plot.domain, stretch=self.look.stretch)
+
+        def ends() -> list[float]:
+            amounts = finite_numbers(self.coloured, columns)
+            return scale_ends(amounts, self.plot.domain, stretch=self.look.stretch)
+
+        return list(self.once(("ends", *columns), ends))
 
 
 def axis_title(scene: Scene, columns: Sequence[str], longest: int = 64) -> str:
@@ -324,12 +346,17 @@ def legend_label(scene: Scene, column: str) -> str:
 
 def label_axes(scene: Scene, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
     """Add the labels of both axes to the rows, and return the labels in order."""
-    x_labels, y_labels = row_labels(scene.rows, tuple(x)), row_labels(scene.rows, tuple(y))
-    index_of = {name: index for index, name in enumerate(x_labels)}
-    for row in scene.rows:
-        row[X], row[Y] = row_label(row, x), row_label(row, y)
-        row[PLACE] = index_of[row[X]]
-    return x_labels, y_labels
+
+    def labels() -> tuple[list[str], list[str]]:
+        x_labels, y_labels = row_labels(scene.rows, tuple(x)), row_labels(scene.rows, tuple(y))
+        index_of = {name: index for index, name in enumerate(x_labels)}
+        for row in scene.rows:
+            row[X], row[Y] = row_label(row, x), row_label(row, y)
+            row[PLACE] = index_of[row[X]]
+        return x_labels, y_labels
+
+    x_labels, y_labels = scene.once(("axes", tuple(x), tuple(y)), labels)
+    return [*x_labels], [*y_labels]
 
 
 def names_axis(scene: Scene, domain: list[str], title: str, source: str, step: float) -> Spec:

@@ -24,7 +24,7 @@ from attnbank.queries.report.outline import (
     compare,
 )
 from attnbank.queries.requests import Requests
-from attnbank.queries.sentences.showing import picture_of
+from attnbank.queries.sentences.showing import Drawing
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis
@@ -279,7 +279,7 @@ def _draw_section(
             rows = bank.query(pictured.name, **values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told elsewhere
-            picture = picture_of(bank, pictured, rows, values)
+            picture = Drawing(bank, pictured, rows, values).in_theme()
     except (CallError, QueryError):
         return None  # too many panels, or nothing that has a place: the table says it all
     command = _query(bank, "plot", pictured.name, values, "-o", f"{pictured.name}.svg")

@@ -165,29 +165,35 @@ class Figure:
         return self.shown._repr_html_()
 
 
-def picture_of(
-    bank: Requests,
-    analysis: Analysis,
-    frame: pl.DataFrame,
-    values: Mapping[str, Any],
-    theme: str = "light",
-    size: Size | None = None,
-    look: Look | None = None,
-) -> Picture | Figure:
-    """Draw the rows (`frame`) of an analysis, which it has with the parameters `values`.
+class Drawing:
+    """The picture of the rows (`frame`) of an analysis, to be drawn in one or several themes.
 
-    Raises CallError if it has no picture or too many panels, QueryError if there is nothing to
-    draw.
+    `values` are the parameters that it has these rows with. Raises CallError if it has no picture,
+    QueryError if there is nothing to draw.
     """
-    plot = check_has_picture(analysis)
-    if plot.kind == SENTENCES:
-        return Figure(sentences_figure(bank, analysis, frame), theme, look)
-    facts = chart_facts(
-        frame, contents.list_runs(bank.backend), values, _other_runs(bank, analysis, frame, values)
-    )
-    if look is not None and look.width is not None:
-        return Picture(fit_to_column(analysis, frame, facts, theme, look), look.width)
-    return Picture(specification(analysis, frame, facts, theme, size, look))
+
+    def __init__(
+        self, bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
+    ) -> None:
+        self.analysis, self.frame = analysis, frame
+        self.sentences, self.facts = None, None
+        if check_has_picture(analysis).kind == SENTENCES:
+            self.sentences = sentences_figure(bank, analysis, frame)
+        else:
+            others = _other_runs(bank, analysis, frame, values)
+            self.facts = chart_facts(frame, contents.list_runs(bank.backend), values, others)
+
+    def in_theme(
+        self, theme: str = "light", size: Size | None = None, look: Look | None = None
+    ) -> Picture | Figure:
+        """Draw it. Raises CallError for too many panels or rows, QueryError if all are null."""
+        if self.sentences is not None:
+            return Figure(self.sentences, theme, look)
+        if look is not None and look.width is not None:
+            assert self.facts is not None, "it is a chart"
+            fitted = fit_to_column(self.analysis, self.frame, self.facts, theme, look)
+            return Picture(fitted, look.width)
+        return Picture(specification(self.analysis, self.frame, self.facts, theme, size, look))
 
 
 def _other_runs(

@@ -127,7 +127,9 @@ def test_what_is_in_the_way_is_said_before_the_work(
 def test_the_paths_of_this_machine_are_named(two_runs: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copyfile(two_runs, tmp_path / "copy.duckdb"))
     with duckdb.connect(str(copy)) as connection:
-        connection.execute("update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'")
+        connection.execute(
+            "update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'"
+        )
         connection.execute("update model set name = if(id = 1, '/home/ada/tiny', 'tiny')")
     notes = [*publishing._notes_on_paths(copy)]
     told = [note.partition(" contains the path of its ")[2] for note in notes]
