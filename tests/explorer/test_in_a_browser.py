@@ -328,7 +328,7 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
             "rows => rows.map(row => row.innerText.split('\\t'))"
         )
     )
-    assert means["previous token"] == f"{sum(previous) / len(left):.2f}"
+    assert means["previous token"] == f"{int(100 * sum(previous) / len(left) + 0.5)} %"
     page.locator("input.labels").uncheck()
     assert page.locator("svg.map text").evaluate_all(
         "all => all.every(each => getComputedStyle(each).display === 'none')"

@@ -227,7 +227,7 @@ export class Atlas {
   }
 
   #page() {
-    const { grid, state, brushed, small, missing } = this;
+    const { grid, state, data, examples, brushed, small, missing } = this;
     if (this.fault) return html`${this.#introduction()}${this.#controls()}${faultBox(this.fault)}`;
     if (!grid) return hint("Loading…");
     return html`${this.#introduction()}
@@ -238,8 +238,10 @@ export class Atlas {
           ${this.#cached("small", [small, missing.length, state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">
           ${brushed.size > 1 ? this.#mean() : this.#head()}</section>
-        <section class="atlas-sentences" aria-label="Sentences">${this.#sentences()}</section>
-        ${this.#breakdowns()}
+        <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
+          "sentences", [grid, state, data, examples], () => this.#sentences(),
+        )}</section>
+        ${this.#cached("breakdowns", [state, examples], () => this.#breakdowns())}
       </div>
       ${this.#cached("tools", [grid, state], () => this.#tools())}`;
   }
@@ -299,7 +301,7 @@ export class Atlas {
     const names = bank.runs.map(({ name }) => name);
     const change = (name) => this.go({ run: this.#runNamed(name), head: null, beside: null });
     return html`<p class="lead">${run.model}, ${size}, over ${run.corpus_name}:
-      ${run.sentences?.toLocaleString("en")} sentences, ${run.words?.toLocaleString("en")} words.
+      ${thousands(run.sentences)} sentences, ${thousands(run.words)} words.
       ${control ? html`Beside it: the same model with random weights.` : null}
       ${names.length > 1 ? choice("Run", "run", names, run.name, { change }) : null}</p>`;
   }
@@ -346,7 +348,8 @@ export class Atlas {
     const top = this.#highestInWords();
     const isSmall = run.heads > 16 || run.layer_numbers.length > 16;
     const headings = isSmall ? everyFourth(run) : headsOf(run);
-    const cell = (name) => this.#cell(name, ends, isSmall);
+    const address = this.#link("/head/HEAD", { head: null, beside: null }); // of all heads at once
+    const cell = (name) => this.#cell(name, address.replace("HEAD", name), ends, isSmall);
     return html`<div class="wide">
       <table class=${isSmall ? "grid heads-small" : "grid"} @pointerleave=${() => this.hover(null)}
           @keydown=${(event) => this.#move(event)} @pointerdown=${(event) => this.#brush(event)}>
@@ -372,13 +375,13 @@ export class Atlas {
     return `Highest: head ${best}${equals > 1 ? ` and ${equals - 1} more` : ""}, ${written(value, isShare)}.`;
   }
 
-  #cell(name, ends, isSmall) {
+  #cell(name, address, ends, isSmall) {
     const { grid, state: { head, beside } } = this;
     const value = grid.values.get(name) ?? null;
     const kinds = [step(value, ends), name === head && "chosen", name === beside && "held",
       this.brushed.has(name) && "brushed"];
     return html`<td class=${kinds.filter(Boolean).join(" ")}><a
-      href=${this.#link(`/head/${name}`, { head: name, beside: null })} tabindex=${name === head ? 0 : -1}
+      href=${address} tabindex=${name === head ? 0 : -1}
       data-head=${name} aria-current=${name === head ? "true" : null}
       aria-label=${`head ${name}: ${written(value, grid.isShare)}`} title=${cellTitle(name, value)}
       @pointerenter=${(event) => { if (event.pointerType !== "touch") this.hover(name); }}

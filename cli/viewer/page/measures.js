@@ -1,4 +1,5 @@
 // What heads are coloured by: a value for each head, and the scale of its colours.
+import { thousands } from "./context.js";
 import { Fault } from "./fault.js";
 import { inWords } from "./forms.js";
 
@@ -82,7 +83,7 @@ async function gainValues(bank, run, minCount, options) {
     throw new Fault(fact, "Give a smaller min_count.");
   }
   const significant = rows.filter(isSignificant);
-  const tried = rows[0].tried.toLocaleString("en-US");
+  const tried = thousands(rows[0].tried);
   return gridFacts(frame, (row) => (isSignificant(row) ? row.gain : null), {
     title: "Gain of the best relation over a fixed offset", isShare: false,
     ends: endsOf(significant.map((row) => row.gain), null),

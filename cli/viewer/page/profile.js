@@ -1,5 +1,6 @@
 // What one head does: its relations beside the best fixed offset, its behaviours beside chance, and
 // beside the same head with random weights where the bank has such a control.
+import { thousands } from "./context.js";
 import { html, svg } from "./dom.js";
 import { attempt } from "./fault.js";
 import { inWords } from "./forms.js";
@@ -64,7 +65,7 @@ export function headline(head, score, what) {
   if (isKnown(heldOut)) parts.push(`held out: ${percent(heldOut)}`);
   if (isKnown(control)) parts.push(`random weights: ${percent(control)}`);
   const interval = isKnown(low) ? ` (95 % interval ${Math.round(100 * low)}–${percent(high)})` : "";
-  return html`Head <strong>${head}</strong> finds ${percent(accuracy)}${interval} of ${n.toLocaleString("en")}
+  return html`Head <strong>${head}</strong> finds ${percent(accuracy)}${interval} of ${thousands(n)}
     ${what}; ${parts.join("; ")}.`;
 }
 
@@ -144,7 +145,7 @@ function relationRow(row, top, beside, { isChosen, choose }) {
     ${isKnown(low) ? stroke("interval", [x(low), x(high)], [middle, middle]) : null}
     ${marks(middle, `${relation} ${ARROWS[direction] ?? ""}`, {
       value: accuracy, isSure: isSignificant(row), chance: byOffset, heldOut, control, beside,
-      number: `n ${n.toLocaleString("en")}`,
+      number: `n ${thousands(n)}`,
     })}</g>`;
 }
 
