@@ -212,6 +212,26 @@ def test_how_often_a_head_is_right_by_the_dependent(
         assert not n or bars[title] == f"{int(100 * correct / n + 0.5)} % of {n}"
 
 
+def test_what_is_chosen_while_profiles_load_has_them(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    page, held = visitor.page, list[Any]()
+    page.route("**/profiles/*.json", lambda route: held.append(route))
+    page.goto(f"{visitor.home}/?relation=nsubj&run={runs['single']}")
+    page.wait_for_selector(".grid")
+    page.locator("select[name=relation]").select_option("det")
+    page.locator(".grid caption", has_text="for det").wait_for()
+    while not held:
+        page.wait_for_timeout(20)
+    for route in held:
+        route.continue_()
+    page.unroute("**/profiles/*.json")
+    settled(page)
+    assert page.locator(".profile").count() == 2 and page.locator(".small-grid").count() > 4
+    assert "det" in page.locator(".atlas-sentences h2").inner_text()
+    assert "Loading" not in page.locator("#atlas").inner_text()
+
+
 def test_it_is_used_without_a_mouse(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
     page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
     assert page.locator('.grid [tabindex="0"]').count() == 1

@@ -13,7 +13,9 @@ import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./
 import {
   checkHead, headName, highest, pairOf, percent, step, stretched, valuesOf, written,
 } from "./measures.js";
-import { drawMeans, drawProfile, headline, meanOf, profileData, profileOf, scoreOf } from "./profile.js";
+import {
+  behavioursOf, drawMeans, drawProfile, headline, meanOf, profileData, profileOf, scoreOf,
+} from "./profile.js";
 import { tools } from "./tools.js";
 
 const EXAMPLES = 3;
@@ -41,6 +43,9 @@ export class Atlas {
   brushed = new Set(); // heads whose mean is shown
   isPlaying = false;
   templates = new Map(); // templates, with what they were made from
+  ofRun = null; // the run whose profiles are loaded
+  relations = null; // once they are loaded, the first part of these
+  rest = null; // once it is loaded, the behaviours and the small grids
 
   constructor(app, container) {
     Object.assign(this, { app, container, bank: app.bank, connector: app.connector, places: app.places });
@@ -113,35 +118,46 @@ export class Atlas {
   }
 
   async #load(state, isCurrent) {
-    const { run } = this.state;
-    const grid = await valuesOf(this.bank, state.run, state);
+    const { run } = state;
+    const grid = await valuesOf(this.bank, run, state);
     if (!isCurrent()) return;
-    state.head ??= highest(grid.values) ?? headName(state.run.layer_numbers[0], 1);
-    this.#set({ state, grid, fault: null, examples: null, shared: null });
-    let small = null;
-    if (state.run !== run) {
-      this.#set({ data: null, small: [] });
-      const data = await profileData(this.bank, state.run);
-      if (!isCurrent()) return;
-      this.#set({ data });
-      small = this.#loadSmall(isCurrent);
+    state.head ??= highest(grid.values) ?? headName(run.layer_numbers[0], 1);
+    // What is of all heads of a run is loaded once, whatever is chosen meanwhile.
+    if (this.ofRun !== run) {
+      Object.assign(this, { ofRun: run, data: null, small: [], missing: [], rest: null });
+      this.relations = this.#loadRelations(run);
     }
-    await this.#loadHead(isCurrent);
-    await small;
+    this.#set({ state, grid, fault: null, examples: null, shared: null });
+    await this.relations;
+    if (!isCurrent()) return;
+    await this.#loadExamples(isCurrent);
+    if (!isCurrent()) return;
+    const intervals = this.#loadIntervals(isCurrent);
+    this.rest ??= Promise.all([this.#loadBehaviours(run), this.#loadSmall(run)]);
+    await Promise.all([intervals, this.rest]);
+  }
+
+  async #loadRelations(run) {
+    const data = await profileData(this.bank, run);
+    if (this.ofRun === run) this.#set({ data });
+  }
+
+  async #loadBehaviours(run) {
+    const behaviours = await behavioursOf(this.bank, run);
+    if (this.ofRun === run) this.#set({ data: { ...this.data, behaviours } });
   }
 
   // The small grids, as their answers come.
-  async #loadSmall(isCurrent) {
-    const { bank, state: { run } } = this;
+  async #loadSmall(run) {
+    const { bank } = this;
     const model = run.is_causal ? "decoder" : "encoder";
     const grids = bank.small_grids.filter(({ key, only }) => (
       (key === "gain" || bank.measures.has(key)) && (!only || only === model)));
-    this.missing = [];
     await Promise.all(grids.map(async ({ key, title }, at) => {
       const of = { by: key, relation: "all", direction: bank.directions[0] };
       const [grid, fault] = await attempt(() => valuesOf(bank, run, of));
-      if (fault && isCurrent()) this.missing.push([title, fault.text]);
-      if (!isCurrent() && this.state.run !== run) return;
+      if (this.ofRun !== run) return;
+      if (fault) this.missing.push([title, fault.text]);
       if (!grid || [...grid.values.values()].every((value) => value === null)) return;
       this.#set({ small: [...this.small, { ...grid, key, title, at }].sort((a, b) => a.at - b.at) });
     }));
@@ -163,18 +179,16 @@ export class Atlas {
     return { relation, direction };
   }
 
-  // What takes a question of its own: the score of the chosen head with its interval, and examples.
-  async #loadHead(isCurrent) {
-    const { data, connector, state: { run, head, beside, by } } = this;
-    if (!data?.best.length || by === "request" || !connector.isLive) return;
+  // Whether the chosen head is judged by asking, as a published page does once it has DuckDB.
+  get #asksOfHead() {
+    return this.data.best.length > 0 && this.state.by !== "request" && this.connector.isLive;
+  }
+
+  // Sentences that the chosen head gets right and wrong, and what it shares with the one beside it.
+  async #loadExamples(isCurrent) {
+    if (!this.#asksOfHead) return;
+    const { connector, state: { run, head, beside } } = this;
     const judged = this.#judged();
-    // The scores of all heads for a relation, with intervals.
-    const load = async (relation) => {
-      if (data.scores.has(relation)) return;
-      const [frame] = await attempt(() => connector.answer(run.id, "head_score", { relation }));
-      data.scores.set(relation, frame?.rows ?? []);
-    };
-    const scores = load(judged.relation);
     const examples = await examplesOf(connector, run, head, judged, EXAMPLES);
     if (!isCurrent()) return;
     this.#set({ examples });
@@ -186,11 +200,17 @@ export class Atlas {
       if (!isCurrent()) return;
       this.#set({ shared: { relation, counts: countsOf(changes) } });
     }
-    await scores;
-    if (!isCurrent()) return;
-    this.update();
-    for (const { relation } of profileOf(data, head).relations) {
-      await load(relation);
+  }
+
+  // The intervals of the relations of the chosen head, that of the judged one first.
+  async #loadIntervals(isCurrent) {
+    if (!this.#asksOfHead) return;
+    const { connector, data, state: { run, head } } = this;
+    for (const { relation } of [this.#judged(), ...profileOf(data, head).relations]) {
+      if (!data.scores.has(relation)) {
+        const [frame] = await attempt(() => connector.answer(run.id, "head_score", { relation }));
+        data.scores.set(relation, frame?.rows ?? []);
+      }
       if (!isCurrent()) return;
       this.update();
     }

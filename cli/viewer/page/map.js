@@ -5,7 +5,7 @@ import { html, render, svg } from "./dom.js";
 import { attempt } from "./fault.js";
 import { faultBox, hint, runBox, runLine, wide } from "./forms.js";
 import { layerTable } from "./grids.js";
-import { drawMeans, profileData } from "./profile.js";
+import { behavioursOf, drawMeans } from "./profile.js";
 import { table } from "./tables.js";
 
 const [WIDE, HIGH, MARK] = [960, 600, 6.5];
@@ -69,8 +69,8 @@ export async function mapView(context) {
 
 // Where the attention of some heads goes, in the mean.
 async function showMeans(bank, run, heads, section) {
-  const data = heads.size > 1 ? await profileData(bank, run) : null;
-  if (section.isConnected) render(data && drawMeans(heads, data.behaviours), section);
+  const behaviours = heads.size > 1 ? await behavioursOf(bank, run) : null;
+  if (section.isConnected) render(behaviours && drawMeans(heads, behaviours), section);
 }
 
 // The map zooms by the wheel or the buttons, is moved by dragging with Shift held, and marks the

@@ -15,25 +15,31 @@ const ARROWS = { dependent_to_head: "→", head_to_dependent: "←", later_to_ea
 
 const x = (share) => LEFT + share * (WIDE - LEFT - RIGHT);
 
-// Everything that profiles of the heads of a run are made of.
+// What cannot be answered is left out; the small grids say why.
+const rowsOf = async (frame) => (await attempt(frame))[0]?.rows ?? [];
+const answer = (bank, id, name) => (id ? rowsOf(() => bank.connector.answer(id, name)) : []);
+
+// What the heads of a run find; `behaviours` are added once they are there.
 export async function profileData(bank, run) {
-  // What cannot be answered is left out; the small grids say why.
-  const rowsOf = async (frame) => (await attempt(frame))[0]?.rows ?? [];
-  const answer = (id, name) => (id ? rowsOf(() => bank.connector.answer(id, name)) : []);
+  const [best, heldOut, control] = await Promise.all([
+    rowsOf(() => bank.connector.frame(`/profiles/${run.id}.json`)),
+    answer(bank, run.id, "best_head_held_out"), answer(bank, run.control, "head_accuracy"),
+  ]);
+  return { best, heldOut, control, scores: new Map(), behaviours: null };
+}
+
+// Where the attention of all heads of a run goes, beside uniform attention and the control.
+export async function behavioursOf(bank, run) {
   const behaviour = async ([label, analysis, column, chance, unit]) => {
-    const [own, control] = await Promise.all([answer(run.id, analysis), answer(run.control, analysis)]);
+    const [own, control] = await Promise.all([run.id, run.control].map((id) => answer(bank, id, analysis)));
     const values = (rows, name) => byHead(
       rows.filter((row) => typeof row[name] === "number"), (row) => row[name] / (unit ? row[unit] : 1),
     );
     const [chances, ofControl] = [values(own, chance), values(control, column)];
     return { label, values: values(own, column), chances, control: ofControl };
   };
-  const [best, heldOut, control, ...behaviours] = await Promise.all([
-    rowsOf(() => bank.connector.frame(`/profiles/${run.id}.json`)), answer(run.id, "best_head_held_out"),
-    answer(run.control, "head_accuracy"), ...bank.behaviours.map(behaviour),
-  ]);
-  const known = behaviours.filter((row) => row.values.size);
-  return { best, heldOut, control, scores: new Map(), behaviours: known };
+  const behaviours = await Promise.all(bank.behaviours.map(behaviour));
+  return behaviours.filter((row) => row.values.size);
 }
 
 // All that is known of how well a head finds a relation in a direction, with its 95 % interval once
@@ -50,11 +56,11 @@ export function scoreOf(data, name, { relation, direction }) {
 // The profile of a head, from answers that are there already.
 export function profileOf(data, head) {
   const relations = data.best.filter((row) => headOf(row) === head && row.gain > 0).slice(0, MOST);
-  const behaviours = data.behaviours.map(({ label, values, chances, control }) => (
+  const behaviours = data.behaviours?.map(({ label, values, chances, control }) => (
     { label, value: values.get(head), chance: chances.get(head), control: control.get(head) }));
   return {
     head, relations: relations.map((row) => scoreOf(data, head, row)),
-    behaviours: behaviours.filter((row) => isKnown(row.value)),
+    behaviours: behaviours?.filter((row) => isKnown(row.value)),
   };
 }
 
@@ -74,7 +80,7 @@ const isKnown = (value) => typeof value === "number";
 // `judged` is the relation that is chosen, and its direction; `choose` is called with another one.
 export function drawProfile(profile, beside, judged, choose) {
   const { relations, behaviours } = profile;
-  const hasControl = [...relations, ...behaviours].some(({ control }) => isKnown(control));
+  const hasControl = [...relations, ...behaviours ?? []].some(({ control }) => isKnown(control));
   const control = hasControl ? html` <span class="dot control"></span> random weights` : null;
   const other = (relation) => beside?.relations.find((row) => isSame(row, relation))?.accuracy;
   return html`
@@ -88,9 +94,9 @@ export function drawProfile(profile, beside, judged, choose) {
         → from dependent to head, ← from head to dependent</p>`
     : html`<p class="hint">It finds no relation above the best fixed offset.</p>`}
     <h3>Where its attention goes</h3>
-    ${drawing("Behaviours", behaviours.map((row, at) => behaviourRow(
+    ${behaviours ? drawing("Behaviours", behaviours.map((row, at) => behaviourRow(
       row, at * ROW, beside?.behaviours.find(({ label }) => label === row.label)?.value,
-    )))}
+    ))) : html`<p class="hint">Loading…</p>`}
     <p class="key"><span class="dot sure"></span> share of its weight
       <span class="tick"></span> uniform attention${control}${beside
         ? html` <span class="dot beside"></span> head ${beside.head}` : null}<br>
