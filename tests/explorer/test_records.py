@@ -12,6 +12,7 @@ from case_bank import make_bank
 from explored_pages import HOST, PORT, TOKEN, Client, story
 from starlette.testclient import TestClient
 
+from attnbank.cli.viewer.records import measures
 from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
@@ -36,6 +37,15 @@ def test_the_bank_and_its_runs(client: Client, runs: dict[str, str]) -> None:
     assert decoder["is_causal"] and decoder["layer_numbers"] == [1, 2, 3] and decoder["heads"] == 4
     assert {"all", "obj", "nsubj"} <= {*bank["relations"]} and "root" not in bank["relations"]
     assert all(run["control"] is None for run in bank["runs"])
+
+
+def test_measures_are_told_apart_by_their_titles() -> None:
+    titles = [measure.title for measure in measures().values()]
+    assert len({*titles}) == len(titles) > 25
+    assert "Head function: share of maxima at the commonest offset" in titles
+    assert not any(
+        "_" in title or ";" in title or title.endswith(", in [0, 1]") for title in titles
+    )
 
 
 def test_a_run_knows_its_control(tmp_path: Path) -> None:

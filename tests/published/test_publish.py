@@ -183,6 +183,20 @@ def test_a_port_that_is_taken_is_said_before_the_work(
 
 
 @pytest.mark.slow
+def test_pictures_are_those_of_plot(publication: Path) -> None:
+    """In both themes, of charts and of sentences."""
+    with open_bank(publication / "odd" / "bank.duckdb") as bank:
+        run = bank.run_of("best_head")
+        assert run is not None
+        pictures = sorted((publication / "odd" / "answers" / str(run.id)).glob("*.svg"))
+        assert {"figure_1.dark.svg", "entropy.light.svg"} < {file.name for file in pictures}
+        for file in pictures:
+            name, theme, _ = file.name.split(".")
+            drawn = bank.picture(name, theme=theme, run=run.name).as_bytes(".svg")
+            assert file.read_bytes() == drawn, file.name
+
+
+@pytest.mark.slow
 def test_folders_of_others_are_left_alone(
     two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
