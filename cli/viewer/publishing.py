@@ -178,7 +178,7 @@ def publish(
             keep=publication.keep,
             inputs=publication.inputs,
         )
-        notes += [*excerpt.notes, *_notes_on_paths(bank_copy)]
+        notes += [*excerpt.notes, *notes_on_paths(bank_copy)]
         on_size(bank_copy.stat().st_size, sum(bundle_manifest["files"].values()))
         _write_pages(part, publication.name, on_progress)
         with output_folder(programs, owns=_owns) as programs_part:
@@ -253,7 +253,7 @@ def _why_forbidden(licence: str | None) -> str | None:
     return None
 
 
-def _notes_on_paths(bank_copy: Path) -> Iterator[str]:
+def notes_on_paths(bank_copy: Path) -> Iterator[str]:
     """Notes on model folders and corpora of this machine that the bank names."""
     with Bank(bank_copy) as bank:
         info = bank.info()

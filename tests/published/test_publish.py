@@ -131,7 +131,7 @@ def test_the_paths_of_this_machine_are_named(two_runs: Path, tmp_path: Path) -> 
             "update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'"
         )
         connection.execute("update model set name = if(id = 1, '/home/ada/tiny', 'tiny')")
-    notes = [*publishing._notes_on_paths(copy)]
+    notes = [*publishing.notes_on_paths(copy)]
     told = [note.partition(" contains the path of its ")[2] for note in notes]
     assert told == [
         "model on this machine: /home/ada/tiny.",
