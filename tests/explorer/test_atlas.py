@@ -217,12 +217,11 @@ def test_what_is_chosen_while_profiles_load_has_them(
 ) -> None:
     page, held = visitor.page, list[Any]()
     page.route("**/profiles/*.json", lambda route: held.append(route))
-    page.goto(f"{visitor.home}/?relation=nsubj&run={runs['single']}")
-    page.wait_for_selector(".grid")
+    with page.expect_request("**/profiles/*.json"):
+        page.goto(f"{visitor.home}/?relation=nsubj&run={runs['single']}")
     page.locator("select[name=relation]").select_option("det")
     page.locator(".grid caption", has_text="for det").wait_for()
-    while not held:
-        page.wait_for_timeout(20)
+    assert held, "the profiles are still to come"
     for route in held:
         route.continue_()
     page.unroute("**/profiles/*.json")

@@ -131,11 +131,9 @@ def test_the_paths_of_this_machine_are_named(two_runs: Path, tmp_path: Path) -> 
             "update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'"
         )
         connection.execute("update model set name = if(id = 1, '/home/ada/tiny', 'tiny')")
-    notes = [*publishing.notes_on_paths(copy)]
-    told = [note.partition(" contains the path of its ")[2] for note in notes]
-    assert told == [
-        "model on this machine: /home/ada/tiny.",
-        "corpus on this machine: /home/ada/a.conllu.",
+    assert [*publishing.notes_on_paths(copy)] == [
+        "The bank contains the path of its model on this machine: /home/ada/tiny.",
+        "The bank contains the path of its corpus on this machine: /home/ada/a.conllu.",
     ]
 
 

@@ -43,9 +43,9 @@ export class Atlas {
   brushed = new Set(); // heads whose mean is shown
   isPlaying = false;
   templates = new Map(); // templates, with what they were made from
-  ofRun = null; // the run whose profiles are loaded
-  relations = null; // once they are loaded, the first part of these
-  rest = null; // once it is loaded, the behaviours and the small grids
+  ofRun = null; // the run whose profiles and small grids these promises are for:
+  relations = null; // what its heads find
+  rest = null; // where their attention goes, and the small grids
 
   constructor(app, container) {
     Object.assign(this, { app, container, bank: app.bank, connector: app.connector, places: app.places });
@@ -122,7 +122,7 @@ export class Atlas {
     const grid = await valuesOf(this.bank, run, state);
     if (!isCurrent()) return;
     state.head ??= highest(grid.values) ?? headName(run.layer_numbers[0], 1);
-    // What is of all heads of a run is loaded once, whatever is chosen meanwhile.
+    // What belongs to a run is loaded once, whatever is chosen meanwhile.
     if (this.ofRun !== run) {
       Object.assign(this, { ofRun: run, data: null, small: [], missing: [], rest: null });
       this.relations = this.#loadRelations(run);

@@ -100,7 +100,7 @@ export function drawProfile(profile, beside, judged, choose) {
     <p class="key"><span class="dot sure"></span> share of its weight
       <span class="tick"></span> uniform attention${control}${beside
         ? html` <span class="dot beside"></span> head ${beside.head}` : null}<br>
-      These overlap: the next token may be [SEP].</p>`;
+      A token may count in several rows.</p>`;
 }
 
 const isSame = (one, other) => one.relation === other.relation && one.direction === other.direction;
