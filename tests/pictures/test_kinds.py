@@ -187,6 +187,17 @@ def test_a_panel_is_called_what_the_header_says_of_its_value() -> None:
     assert "concat" not in alone and "Group: From every token" in alone["title"]["subtitle"][-1]
 
 
+def test_a_panel_has_the_names_and_the_n_of_its_own_rows() -> None:
+    is_shown = (pl.col("group") == "above") == (pl.col("layer") == 1)
+    frame = frame_of_heads(groups=("above", "below")).filter(is_shown)
+    frame = frame.with_columns(n=10 * pl.col("layer"))
+    made = specification(heads("bars x=share y=layer,head panel=group"), frame)
+    axes = [panel["layer"][0]["encoding"]["y"]["scale"]["domain"] for panel in made["concat"]]
+    assert axes == [["1-1", "1-2", "1-3"], ["2-1", "2-2", "2-3"]]
+    titles = [" ".join(panel["title"]["text"]) for panel in made["concat"]]
+    assert [title[-6:] for title in titles] == ["(n 10)", "(n 20)"]
+
+
 def test_too_much_is_refused_and_nothing_too() -> None:
     many = frame_of_heads(1, 1, tuple(f"g{at}" for at in range(MOST_PANELS + 1)))
     with pytest.raises(CallError, match=r"would have 25 panels.*24"):
