@@ -88,7 +88,8 @@ _CLOSED = re.compile(
 _STATEMENTS = (
     "examples/head_examples", "examples/example_page", "examples/by_dependent",
     "examples/changed_words", "patterns/surface_tokens",
-    "sentences/maps", "sentences/peaks", "sentences/saved_pairs",
+    "sentences/gold_arcs", "sentences/maps", "sentences/peaks", "sentences/predictions",
+    "sentences/weights",
 )  # fmt: skip
 # The largest files of rows and of pictures, in bytes; for larger ones the page queries the bank.
 MOST_BYTES = 1_500_000

@@ -41,6 +41,7 @@ from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import category_label, encodings_of, legend_order
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.attention import (
+    KINDS,
     SentenceRecords,
     names_of_run,
     note_on_missing_weights,
@@ -65,10 +66,6 @@ EXAMPLES = (
     "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
     "pattern { N -[det]-> D; D.form <> lex.form }",
 )
-_POSITION = (
-    "position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form",
-    "relation",
-)  # fmt: skip
 
 
 def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dict[str, Any]:
@@ -505,12 +502,14 @@ def sentence_record(
 def words_record(
     records: SentenceRecords, chosen: ChosenSentence, words: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """The positions of a sentence's input, which of them are shown, and the words as written."""
+    """The positions of a sentence's input that are shown, a row per word, and the words as written."""
+    positions = records.shown_words.select(
+        "position", "text", "sentence", "index", is_special=~pl.col("kind").is_in(KINDS)
+    )
     return {
         "name": chosen.name,
         "sequence": records.sequence,
-        "positions": records.by_word.select(_POSITION).rows(),
-        "shown": records.words["position"].to_list(),
+        "positions": positions.rows(),
         "written": list(words),
         "notes": [*records.omissions, *records.notes],
     }

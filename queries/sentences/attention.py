@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 import polars as pl
 
@@ -18,13 +17,14 @@ from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.messages import to_type
-from attnbank.sql.names import TO_EARLIER, without_subtype
+from attnbank.sql.names import without_subtype
 from attnbank.sql.run_choice import Run
 
 # Positions shown of one sentence.
 _MAX_POSITIONS = 150
 
-_KINDS = ("word", "token")
+# Positions of words; others are special tokens, or a first word that is set apart.
+KINDS = ("word", "token")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def sentence_records(
                         f" {options.before}.")  # fmt: skip
     if in_input < all_words:
         left_out.append(f"The input has only {in_input} of the {all_words} words of {chosen.name}.")
-    is_word = pl.col("kind").is_in(_KINDS)
+    is_word = pl.col("kind").is_in(KINDS)
     notes = []
     if positions.filter(is_word).height > shown_positions.filter(is_word).height:
         notes.append(
@@ -135,7 +135,7 @@ def sentence_records(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
-        is_special=pl.col("kind").is_in(_KINDS).not_(),
+        is_special=pl.col("kind").is_in(KINDS).not_(),
         is_matched=pl.col("position").is_in(matched.to_list()),
     )
     return SentenceRecords(
@@ -154,47 +154,50 @@ def read_sentence(
 ) -> ReadSentence:
     """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
     records = sentence_records(backend, run, chosen, options)
-    sequence, by_word, positions = records.sequence, records.by_word, records.positions
-    shown_words, notes = records.shown_words, [*records.notes]
-    in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
-    names = [f"{layer}-{head}" for layer, head in heads]
-    maps = backend.internal("sentences/maps", sequence=sequence, heads=names)
-    _check_maps(maps, len(names), positions)
-    if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
-        notes.append(note_on_missing_weights(run))
-    peaks = backend.internal("sentences/peaks", sequence=sequence, heads=names)
+    notes = [*records.notes]
     is_saved = _is_saved_relation(backend, options.relation)
-    pairs = _gold_pairs(backend, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
-    gold_words = shown_words
-    if is_saved:
-        gold_words = _with_saved_relation(by_word, shown_words, pairs, options)
+    values = {
+        "sequence": records.sequence,
+        "heads": [f"{layer}-{head}" for layer, head in heads],
+        "mean": options.mean,
+        "shown": records.shown_positions["position"].to_list(),
+    }
+    of_gold = values | {
+        "saved": options.relation if is_saved else None,
+        "direction": options.direction,
+    }
+    weights = backend.internal("sentences/weights", **values)
+    panel_heads = [(None, None)] if options.mean else heads
+    _check_weights(weights, len(panel_heads), len(values["shown"]))
+    if (weights["rest"].fill_null(1.0) > 0).any():
+        if options.mean:
+            raise QueryError(
+                "A mean of heads needs every weight, and the run does not keep them all.",
+                "Leave --mean out, or name a run that keeps its weights (--run).",
+            )
+        notes.append(note_on_missing_weights(run))
+    predictions = backend.internal("sentences/predictions", sentence=chosen.id, **of_gold)
+    gold = backend.internal("sentences/gold_arcs", relation=options.relation, **of_gold)
     top_rows, panels = [], []
-    is_causal = bool(backend.internal("sentences/run_facts", run=run.id)["is_causal"][0])
-    if options.mean:
-        maps, peaks = _mean_maps(maps, positions)
-    for layer, head in [(None, None)] if options.mean else heads:
+    for layer, head in panel_heads:
         is_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
-        top = _top_rows(
-            by_word, gold_words.filter(in_sentence), maps.filter(is_head), peaks.filter(is_head),
-            options, is_causal=is_causal,
-        )  # fmt: skip
-        top_rows.append(top.with_columns(
-            pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
-        ))  # fmt: skip
+        top_rows.append(predictions.filter(is_head))
         panels.append(
             Panel(chosen.name, layer, head, records.words,
-                  _weights_between_shown(maps.filter(is_head), positions, records.shown_positions),
-                  _gold_arcs(pairs, by_word, shown_words, peaks.filter(is_head), options),
+                  weights.filter(is_head).select(
+                      "from_position", pl.col("to_position").fill_null(ELSEWHERE), "weight"),
+                  gold.filter(is_head).select("from_position", "to_position", "is_found"),
                   records.mentions, mean_of=tuple(heads) if options.mean else ())
         )  # fmt: skip
+    looks = "looked_at_by" if options.direction == "head_to_dependent" else "looks_at"
     rows = pl.concat(top_rows).select(
-        pl.lit(chosen.name).alias("sent_id"), "layer", "head",
-        *(name for name in top_rows[0].columns if name not in ("layer", "head")),
+        pl.lit(chosen.name).alias("sent_id"),
+        pl.all().name.replace("^found", looks),
         pl.lit(run.name).alias("run"),
-    )  # fmt: skip
+    )
     tree, decoded = records.tree, {}
     if tree is not None:
-        decoded = _decoded_trees(backend, run, chosen, heads, options, shown_words, tree)
+        decoded = _decoded_trees(backend, run, chosen, heads, options, records.shown_words, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
     return ReadSentence(rows, tuple(panels), tree, decoded, records.omissions, tuple(notes))
@@ -213,59 +216,20 @@ def note_on_missing_weights(run: Run) -> str:
     )
 
 
-def _check_maps(maps: pl.DataFrame, heads: int, positions: pl.DataFrame) -> None:
-    size = positions.height
-    weights = maps["weights"].explode()
+def _check_weights(weights: pl.DataFrame, heads: int, shown: int) -> None:
+    """Raise BankError unless there is a weight between any two shown positions, for each head."""
+    between = weights.filter(pl.col("to_position").is_not_null())
     is_whole = (
-        positions["position"].to_list() == list(range(size))
-        and maps.height == heads * size
-        and (maps["weights"].list.len() == size).all()
-        and weights.fill_null(0.0).is_finite().sum() == maps.height * size
-        and maps.filter(pl.col("rest") == 0)["weights"].explode().null_count() == 0
-        and maps.select("layer", "head", "from_position").is_unique().all()
+        between.height == heads * shown**2
+        and between.select("layer", "head", "from_position", "to_position").is_unique().all()
+        and between["weight"].fill_null(0.0).is_finite().all()
+        and between.filter(pl.col("rest") == 0)["weight"].null_count() == 0
     )
     if not is_whole:
         raise BankError(
             "The bank is damaged: the attention maps of an input are incomplete.",
             "Use an intact copy of it, or ingest again into a new file (-b FILE).",
         )
-
-
-def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Average attention maps; returns the columns of the statements maps and peaks.
-
-    As in table `peak`, the leftmost of equal weights is the peak, and weights of 0 have none.
-    Raises QueryError if the run does not keep every weight.
-    """
-    import numpy as np  # late, since few commands need it
-
-    size = positions.height
-    if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
-        raise QueryError(
-            "A mean of heads needs every weight, and the run does not keep them all.",
-            "Leave --mean out, or name a run that keeps its weights (--run).",
-        )
-    weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)
-    word_positions = positions.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
-    between_words = weights[np.ix_(word_positions, word_positions)]
-    np.fill_diagonal(between_words, 0.0)  # attention to itself is no peak
-    columns: dict[str, Any] = {"position": word_positions}
-    for name, axis in (("most_attended", 1), ("most_attending", 0)):
-        peak_weights = between_words.max(axis=axis, initial=0.0)
-        peak_positions = word_positions
-        if len(word_positions):  # argmax fails on an axis of length 0
-            peak_positions = word_positions[between_words.argmax(axis=axis)]
-        columns[name] = [
-            int(position) if weight > 0 else None
-            for position, weight in zip(peak_positions, peak_weights, strict=True)
-        ]
-        columns[f"{name}_weight"] = peak_weights
-    types = {"position": pl.Int16, "most_attended": pl.Int16, "most_attending": pl.Int16}
-    no_head = (pl.lit(None, pl.Int16).alias("layer"), pl.lit(None, pl.Int16).alias("head"))
-    mean = maps.head(size).with_columns(
-        *no_head, pl.Series("weights", weights.tolist(), pl.List(pl.Float64))
-    )
-    return mean, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
 
 
 def _select_positions(
@@ -295,170 +259,9 @@ def _select_positions(
     return pl.concat([words, special]).sort("position"), notes
 
 
-def _weights_between_shown(
-    maps: pl.DataFrame, positions: pl.DataFrame, shown_positions: pl.DataFrame
-) -> pl.DataFrame:
-    """The weights between shown positions, and the sums to the words that are not shown.
-
-    A weight that is not kept is null, and counts to these sums, unless the run keeps only peaks.
-    """
-    shown = shown_positions["position"].to_list()
-    words = positions.filter(pl.col("kind").is_in(_KINDS))["position"]
-    hidden = sorted(set(words) - set(shown))
-    map_rows = {
-        position: row for position, *row in maps.select("from_position", "weights", "rest").rows()
-    }
-    rows = []
-    for position in shown:
-        weights, remainder = map_rows[position]
-        rows += [(position, to, weights[to]) for to in shown]
-        if remainder is not None and (hidden or remainder):
-            rows.append((position, ELSEWHERE, remainder + sum(weights[to] or 0 for to in hidden)))
-    schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _top_rows(
-    by_word: pl.DataFrame, shown_words: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
-    options: ShowOptions, *, is_causal: bool,
-) -> pl.DataFrame:  # fmt: skip
-    """A row per word: the word it attends to most (or the reverse), and whether that is its head.
-
-    Pairs that no head can find are neither right nor wrong: two words at one position, a head that
-    a causal model cannot attend to, and pairs with a separate first word.
-    """
-    backward = options.direction == "head_to_dependent"
-    column = "looked_at_by" if backward else "looks_at"
-    peak_column = "most_attending" if backward else "most_attended"
-    targets = by_word.select(
-        pl.col("position").alias(f"{column}_position"), pl.col("text").alias(column)
-    ).unique([f"{column}_position"], keep="first", maintain_order=True)
-    words_at_positions = set(by_word.select("position", "word").rows())
-    position_of = {word: position for position, word in words_at_positions}
-    separate_first = set(by_word.filter(pl.col("kind") == "first")["position"])
-    special = by_word.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
-    special_weights = pl.DataFrame(
-        [(position, _sum_or_none([weights[to] for to in special])) for position, weights in
-         maps.select("from_position", "weights").rows()],
-        schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
-    )  # fmt: skip
-    top_rows = (
-        shown_words.filter(pl.col("word").is_not_null())
-        .join(peaks, on="position", how="left")
-        .rename({peak_column: f"{column}_position", f"{peak_column}_weight": "weight"})
-        .join(targets, on=f"{column}_position", how="left")
-        .join(special_weights, on="position", how="left")
-        .sort("position", "index")
-    )
-
-    def is_hidden(position: int, head: int) -> bool:
-        head_position = position_of.get(head, position)
-        unseen = is_causal and (head_position < position if backward else head_position > position)
-        return (
-            (position, head) in words_at_positions
-            or unseen
-            or not separate_first.isdisjoint((position, head_position))
-        )
-
-    correct = [
-        None if head is None or is_hidden(position, head) else (peak, head) in words_at_positions
-        for position, peak, head in top_rows.select(
-            "position", f"{column}_position", "head_word"
-        ).rows()
-    ]
-    return top_rows.select(
-        "position", "index", pl.col("text").alias("dependent"), f"{column}_position", column,
-        "weight", pl.col("head_form").alias("gold_head"), "relation",
-        pl.Series("correct", correct, pl.Boolean), "special",
-    )  # fmt: skip
-
-
-def _sum_or_none(weights: Sequence[float | None]) -> float | None:
-    """The sum of weights; None if one of them was not kept."""
-    known = [weight for weight in weights if weight is not None]
-    return sum(known) if len(known) == len(weights) else None
-
-
 def _is_saved_relation(backend: Backend, relation: str | None) -> bool:
     rows = backend.connection.execute("select 1 from saved_relation where name = ?", [relation])
     return bool(rows.fetchall())
-
-
-def _gold_pairs(
-    backend: Backend,
-    by_word: pl.DataFrame,
-    sentences: list[int],
-    options: ShowOptions,
-    *,
-    is_saved: bool,
-) -> list[tuple[int, int]]:
-    """The pairs (dependent, head), both word.id, of the requested relation."""
-    if options.relation is None:
-        return []
-    if is_saved:
-        saved = backend.internal(
-            "sentences/saved_pairs", relation=options.relation, sentences=sentences
-        )
-        return [(word, head) for word, head in saved.rows()]
-    dependents = by_word.filter(
-        pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
-    ).unique(["word"], maintain_order=True)
-    return [
-        (word, head)
-        for word, head, relation in dependents.select("word", "head_word", "relation").rows()
-        if options.relation in ("all", relation, without_subtype(str(relation)))
-    ]
-
-
-def _with_saved_relation(
-    by_word: pl.DataFrame,
-    shown_words: pl.DataFrame,
-    pairs: Sequence[tuple[int, int]],
-    options: ShowOptions,
-) -> pl.DataFrame:
-    """Replace the tree in words by a saved relation; of several heads of a word, the first."""
-    heads = dict(reversed(pairs))  # the first pair of a word is set last
-    forms = dict(by_word.select("word", "form").rows())
-    of_word = [heads.get(word) for word in shown_words["word"]]
-    return shown_words.with_columns(
-        pl.Series("head_word", of_word, pl.Int64),
-        pl.Series("head_form", [forms.get(head) for head in of_word], pl.String),
-        pl.Series("relation", [head and options.relation for head in of_word], pl.String),
-    )
-
-
-def _gold_arcs(
-    pairs: Sequence[tuple[int, int]], by_word: pl.DataFrame, shown_words: pl.DataFrame,
-    peaks: pl.DataFrame, options: ShowOptions,
-) -> pl.DataFrame:  # fmt: skip
-    """The gold arcs, in the direction of attention, between the first positions of words.
-
-    An arc is found if, at one of the positions of the word that attends, the most attended position
-    is one of the other word. In direction later_to_earlier, the later word attends.
-    """
-    words_at: dict[int, list[int]] = {}
-    for position, word in by_word.select("position", "word").rows():
-        words_at.setdefault(position, []).append(word)
-    peak_of = {
-        (is_backward, word, peak_word)
-        for position, *targets in peaks.select("position", "most_attended", "most_attending").rows()
-        for is_backward, peak in zip((False, True), targets, strict=True)
-        for word in words_at[position]
-        for peak_word in words_at.get(peak, [])
-    }
-    first: dict[int, int] = {}
-    for position, word in shown_words.select("position", "word").drop_nulls().rows():
-        first.setdefault(word, position)
-    rows = []
-    for word, head in pairs:
-        if word in first and head in first and first[word] != first[head]:
-            backward = options.direction == "head_to_dependent" or (
-                options.direction == TO_EARLIER and first[head] > first[word]
-            )
-            ends = (first[head], first[word]) if backward else (first[word], first[head])
-            rows.append((*ends, (backward, word, head) in peak_of))
-    schema = {"from_position": pl.Int64, "to_position": pl.Int64, "is_found": pl.Boolean}
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _mentions_of(backend: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,5 @@
 // What the pages of a published bank read: its files, and the bank itself once DuckDB runs here.
+import { wordsOf } from "viewer/arcs.js";
 import { compared, Frame, isP } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
 import { Connector } from "viewer/connector.js";
@@ -7,12 +8,18 @@ import { attempt, Fault } from "viewer/fault.js";
 import { checkHead, headName, headOf, pairOf } from "viewer/measures.js";
 import { loadCompiler } from "./compiler.js";
 import { Database } from "./database.js";
-import { shownRecord } from "./shown.js";
 
 const IN_A_FILE = 4; // sentences; that of cli/viewer/publishing.py
 const MOST_ROWS = 10_000; // of a statement
 const MOST_HEADS = 16; // of a sentence
 const MOST_HITS = 1000; // among which is the sentence that a request shows
+// The word that each word attends to most: the columns of a table below a sentence.
+const PREDICTION = [
+  ["sent_id", "text"], ["layer", "integer"], ["head", "integer"], ["position", "integer"],
+  ["index", "integer"], ["dependent", "text"], ["found_position", "integer"], ["found", "text"],
+  ["weight", "float"], ["gold_head", "text"], ["relation", "text"], ["correct", "boolean"],
+  ["special", "float"], ["run", "text"],
+];
 const NOT_HERE = {
   model: "A published bank does not show all heads on one sentence.",
   typed: "A published bank has no model to read a sentence.",
@@ -160,21 +167,18 @@ export class Published extends Connector {
     return this.#ask("patterns/surface_tokens", { sentences });
   }
 
+  // A sentence with what a head (3-1) attends to in its input.
   async sentences([run, id], { heads }) {
-    return this.#attention(await this.#sheet(run, id), [heads]);
+    const sheet = await this.#sheet(run, id);
+    const values = { sequence: sheet.sequence, heads: [heads] };
+    const maps = await this.#ask("sentences/maps", values);
+    return { ...sheet, maps, peaks: await this.#ask("sentences/peaks", values) };
   }
 
   async #sheet(run, id) {
     const sheet = (await this.file(`sheets/${run}/${Math.floor(id / IN_A_FILE)}.json`))?.[id];
     if (!sheet) throw new Fault("The sentence was not published.");
     return sheet;
-  }
-
-  // A sentence with what some heads (3-1) attend to in its input.
-  async #attention(sheet, heads) {
-    const values = { sequence: sheet.sequence, heads };
-    const maps = await this.#ask("sentences/maps", values);
-    return { ...sheet, maps, peaks: await this.#ask("sentences/peaks", values) };
   }
 
   // [id, name] of the sentences of a run, in the order of the text.
@@ -250,12 +254,46 @@ export class Published extends Connector {
     const sheet = await this.#sheet(run.id, id);
     const heads = parts(head ?? await this.#bestHead(run, relation)).slice(0, MOST_HEADS).map(pairOf);
     heads.forEach((pair) => checkHead(run, pair));
-    const record = await this.#attention(sheet, heads.map((pair) => headName(...pair)));
-    const isSaved = this.manifest.saved.some((row) => row.name === relation);
-    const saved = isSaved ? await this.#ask("sentences/saved_pairs", { relation, sentences: [id] }) : null;
+    const marked = markedIn(hit, id);
+    const record = await this.#drawn(sheet, heads, { ...options, id, run, marked });
+    const around = [names[at - 1], names[at + 1]].map((neighbour) => neighbour?.[0] ?? null);
+    return { ...record, id, run: run.name, around, notes: [] };
+  }
+
+  // What is drawn of a sentence, as shown_record of cli/viewer/records.py has it.
+  async #drawn(sheet, heads, { id, run, marked, relation, direction, coreference, tree }) {
+    const { name, sequence, written, mentions } = sheet;
+    const words = wordsOf(sheet).map(({ sentence, ...word }) => (
+      { ...word, is_matched: sentence === id && marked.includes(word.index) }));
+    const names = heads.map((pair) => headName(...pair));
+    const values = {
+      sequence, heads: names, mean: false, shown: words.map((word) => word.position), sentence: id,
+      relation, direction, saved: this.manifest.saved.some((saved) => saved.name === relation) ? relation : null,
+    };
+    const weights = await this.#ask("sentences/weights", values);
+    const predictions = await this.#ask("sentences/predictions", values);
+    const gold = relation ? await this.#ask("sentences/gold_arcs", values) : [];
+    const isInPart = weights.some(({ rest }) => rest === null || rest > 0);
+    const ofHead = (rows, head) => rows.filter((row) => headOf(row) === head);
+    const rows = Frame.of(names.flatMap((head) => ofHead(predictions, head))
+      .map((row) => ({ ...row, sent_id: name, run: run.name })), PREDICTION);
+    const looks = direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
+    for (const column of rows.columns) column.name = column.name.replace(/^found/, looks);
     return {
-      ...shownRecord(record, { ...options, id, run, heads, saved, marked: markedIn(hit, id) }),
-      around: [names[at - 1], names[at + 1]].map((neighbour) => neighbour?.[0] ?? null), notes: [],
+      name, written, marked, words, heads: names.join(","), norms: run.measure.endsWith("norms"),
+      mentions: coreference ? mentions ?? [] : [],
+      trees: sheet.tree ? [{ ...sheet.tree, isGold: true, isWanted: Boolean(tree) }] : [],
+      facts: [
+        ...run.notes, relation && run.notes_of_arcs,
+        coreference && (mentions ? run.notes_of_mentions : "No entity is mentioned twice here."),
+        ...sheet.notes, isInPart && run.note_of_rest,
+      ].filter(Boolean),
+      panels: heads.map(([layer, head], at) => ({
+        name: `head ${names[at]}`, layer, head,
+        weights: ofHead(weights, names[at]).map((row) => [row.from_position, row.to_position, row.weight]),
+        gold: ofHead(gold, names[at]).map((row) => [row.from_position, row.to_position, row.is_found]),
+      })),
+      rows,
     };
   }
 

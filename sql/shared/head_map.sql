@@ -1,0 +1,78 @@
+-- title: The attention maps of some heads over one input, or the mean of these maps
+-- grain: one row per (layer, head, from_position)
+-- param sequence bigint = null: sequence.id of the input
+-- param heads varchar[] = []: the heads, as 3-1
+-- param mean boolean = false: one map, the mean of theirs, whose layer and head are null
+-- column layer, head
+-- column from_position smallint: position that attends
+-- column weights double[]: the weight to each position of the input in turn; null for one that is not kept
+-- column rest double: the sum of the weights that are not kept; null if only those of peaks are
+with wanted_head as (
+    select cast(split_part(text, '-', 1) as smallint) as layer, cast(split_part(text, '-', 2) as smallint) as head
+    from (select unnest($heads) as text) as name
+),
+
+wanted_peak as (
+    select peak.*
+    from peak
+    inner join wanted_head using (layer, head)
+    where peak.sequence = $sequence
+),
+
+peak_weight as (
+    select layer, head, position as from_position, most_attended as to_position, most_attended_weight as weight
+    from wanted_peak
+    union
+    select layer, head, most_attending as from_position, position as to_position, most_attending_weight as weight
+    from wanted_peak
+),
+
+peak_map as (
+    select
+        wanted_head.layer, wanted_head.head,
+        position.position as from_position,
+        weights_by_position(
+            list(peak_weight.to_position order by peak_weight.to_position),
+            list(peak_weight.weight order by peak_weight.to_position),
+            cast(null as float),
+            any_value(sequence.positions)
+        ) as weights
+    from position
+    inner join sequence on sequence.id = position.sequence
+    inner join run on run.id = sequence.run
+    cross join wanted_head
+    left join peak_weight
+        on peak_weight.layer = wanted_head.layer
+        and peak_weight.head = wanted_head.head
+        and peak_weight.from_position = position.position
+        and peak_weight.to_position is not null
+    where position.sequence = $sequence and run.keep = 'peaks'
+    group by all
+),
+
+wanted_map as (
+    select distribution.layer, distribution.head, distribution.from_position, distribution.weights, distribution.rest
+    from distribution
+    inner join wanted_head using (layer, head)
+    where distribution.sequence = $sequence
+    union all
+    select layer, head, from_position, weights, null as rest
+    from peak_map
+)
+
+select layer, head, from_position, weights, rest
+from wanted_map
+where not $mean
+union all
+select
+    null as layer, null as head, from_position,
+    list_transform(
+        range(1, cast(max(len(weights)) as integer) + 1),
+        lambda place: list_avg(
+            list_transform(list(weights order by layer, head), lambda map: list_extract(map, place))
+        )
+    ) as weights,
+    case when count(rest) = count(*) then sum(rest) end as rest
+from wanted_map
+where $mean
+group by from_position
