@@ -88,8 +88,8 @@ def test_rows_of_an_analysis(
 
 def test_a_sentence_has_the_weights_of_the_bank(client: Client, explored: Path) -> None:
     sentence = record(client, f"/sentences/5/{story(2)}.json", heads="1-1,2-3")
-    words = [row for row in sentence["positions"] if row[4] == story(2)]
-    assert [form for form, *_ in sentence["written"]] == [row[6] for row in words]
+    words = [row for row in sentence["positions"] if row[2] == story(2)]
+    assert [form for form, *_ in sentence["written"]] == [row[1] for row in words]
     with duckdb.connect(str(explored), read_only=True) as connection:
         weights = connection.execute(
             "select layer, head, from_position, to_position, weight from attention_weight"
