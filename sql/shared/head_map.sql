@@ -69,7 +69,7 @@ select
     list_transform(
         range(1, cast(max(len(weights)) as integer) + 1),
         lambda place: list_avg(
-            list_transform(list(weights order by layer, head), lambda map: list_extract(map, place))
+            list_transform(list(weights order by layer, head), lambda of_head: list_extract(of_head, place))
         )
     ) as weights,
     case when count(rest) = count(*) then sum(rest) end as rest

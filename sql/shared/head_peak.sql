@@ -17,17 +17,20 @@ with wanted_head as (
 ),
 
 word_place as (
-    select position from position where sequence = $sequence and kind in ('word', 'token')
+    select position
+    from position
+    where sequence = $sequence
+        and kind in ('word', 'token')
 ),
 
 mean_weight as (
     select
-        map.from_position,
+        mean_map.from_position,
         other.position as to_position,
-        list_extract(map.weights, other.position + 1) as weight
-    from head_map(sequence := $sequence, heads := $heads, mean := true) as map
-    inner join word_place as own on own.position = map.from_position
-    inner join word_place as other on other.position <> map.from_position
+        list_extract(mean_map.weights, other.position + 1) as weight
+    from head_map(sequence := $sequence, heads := $heads, mean := true) as mean_map
+    inner join word_place as own on own.position = mean_map.from_position
+    inner join word_place as other on other.position <> mean_map.from_position
     where $mean
 ),
 
@@ -43,7 +46,8 @@ attended as (
 attending as (
     select
         to_position as position,
-        argmax_position(list(from_position order by from_position), list(weight order by from_position)) as most_attending,
+        argmax_position(list(from_position order by from_position), list(weight order by from_position))
+            as most_attending,
         max(weight) as weight
     from mean_weight
     group by to_position

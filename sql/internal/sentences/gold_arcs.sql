@@ -13,7 +13,9 @@ placed_word as (
 ),
 
 shown_word as (
-    select placed_word.word, word.sentence, word.index, word.head_index, word.deprel, min(placed_word.position) as position
+    select
+        placed_word.word, word.sentence, word.index, word.head_index, word.deprel,
+        min(placed_word.position) as position
     from placed_word
     inner join word on word.id = placed_word.word
     where placed_word.is_shown

@@ -73,19 +73,19 @@ dependent as (
 
 prediction as (
     select
-        map.layer, map.head, dependent.*,
+        head_map.layer, head_map.head, dependent.*,
         case when $direction = 'head_to_dependent' then peak.most_attending else peak.most_attended end
             as predicted_position,
         case when $direction = 'head_to_dependent' then peak.most_attending_weight else peak.most_attended_weight end
             as weight,
-        weights_at(map.weights, special.positions) as special_weights
+        weights_at(head_map.weights, special.positions) as special_weights
     from dependent
-    inner join head_map(sequence := $sequence, heads := $heads, mean := $mean) as map
-        on map.from_position = dependent.position
+    inner join head_map(sequence := $sequence, heads := $heads, mean := $mean) as head_map
+        on head_map.from_position = dependent.position
     left join head_peak(sequence := $sequence, heads := $heads, mean := $mean) as peak
         on peak.position = dependent.position
-        and peak.layer is not distinct from map.layer
-        and peak.head is not distinct from map.head
+        and peak.layer is not distinct from head_map.layer
+        and peak.head is not distinct from head_map.head
     cross join special
 )
 

@@ -1,6 +1,6 @@
 -- The weights of some heads (3-1), or of their mean, between the positions of an input that are shown; and to null the
 -- sum of those to words that are not shown and of those that are not kept (rest).
-with map as (
+with wanted_map as (
     select head_map.*
     from head_map(sequence := $sequence, heads := $heads, mean := $mean) as head_map
     where list_contains($shown, from_position)
@@ -15,22 +15,22 @@ other_word as (
 )
 
 select
-    map.layer, map.head, map.from_position,
+    wanted_map.layer, wanted_map.head, wanted_map.from_position,
     position.position as to_position,
-    list_extract(map.weights, position.position + 1) as weight,
-    map.rest
-from map
+    list_extract(wanted_map.weights, position.position + 1) as weight,
+    wanted_map.rest
+from wanted_map
 cross join position
 where position.sequence = $sequence
     and list_contains($shown, position.position)
 union all
 select
-    map.layer, map.head, map.from_position,
+    wanted_map.layer, wanted_map.head, wanted_map.from_position,
     null as to_position,
-    map.rest + coalesce(list_sum(weights_at(map.weights, other_word.positions)), 0) as weight,
-    map.rest
-from map
+    wanted_map.rest + coalesce(list_sum(weights_at(wanted_map.weights, other_word.positions)), 0) as weight,
+    wanted_map.rest
+from wanted_map
 cross join other_word
-where map.rest > 0
-    or map.rest = 0 and other_word.positions is not null
+where wanted_map.rest > 0
+    or wanted_map.rest = 0 and other_word.positions is not null
 order by layer, head, from_position, to_position nulls last
