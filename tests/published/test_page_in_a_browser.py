@@ -360,12 +360,13 @@ def test_an_unknown_run_is_told_as_by_a_command(visitor: Page, runs: list[str]) 
 @pytest.mark.parametrize(
     "asked",
     [
+        {"relation": "all", "mean": True},
         {"relation": "all"},
         {"relation": "obj", "direction": "head_to_dependent"},
         {"relation": "subject"},
         {"coreference": True},
-        {"relation": "nsubj", "direction": "later_to_earlier", "run": 0},
         {"relation": "all", "run": 3},
+        {"relation": "nsubj", "direction": "later_to_earlier", "run": 0},
         {"relation": "obj", "direction": "head_to_dependent", "run": 3},
     ],
 )
@@ -389,13 +390,15 @@ def test_lines_are_those_of_show(
                 "sentence": str(number),
                 "tree": False,
                 "coreference": "coreference" in asked,
+                "mean": "mean" in asked,
             }
             record = page.evaluate("options => attnbank.get('/shown.json', options)", options)
             for name in ("id", "run", "words", "mentions", "facts", "written", "trees", "norms"):
                 assert record[name] == own[name], (name, number)
-            assert [panel["gold"] for panel in record["panels"]] == [
-                panel["gold"] for panel in own["panels"]
-            ]
+            for name in ("name", "layer", "head", "gold"):
+                assert [panel[name] for panel in record["panels"]] == [
+                    panel[name] for panel in own["panels"]
+                ]
             for panel, drawn in zip(record["panels"], own["panels"], strict=True):
                 assert panel["weights"] == [pytest.approx(line) for line in drawn["weights"]]
             lines = page.locator(".line").evaluate_all(

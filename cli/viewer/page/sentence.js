@@ -55,8 +55,8 @@ export async function sentenceView(context) {
           ${layoutBox(layout)}
           ${connector.isServer ? html`
             ${field("Sentences before", "before", options.before, { size: 3, mode: "numeric" })}
-            ${choice("Decoded tree", "decoded", [["", "none"], ...SOURCES], options.decoded)}
-            ${tick("mean of the heads", "mean", options.mean)}` : null}
+            ${choice("Decoded tree", "decoded", [["", "none"], ...SOURCES], options.decoded)}` : null}
+          ${tick("mean of the heads", "mean", options.mean)}
           ${tick("tree", "tree", options.tree)}${tick("coreference", "coreference", options.coreference)}
           ${tick("no special tokens", "plain", plain)}`)}
         ${["hit", "pattern", "corpus"].filter((key) => given[key]).map((key) => (

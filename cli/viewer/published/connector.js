@@ -261,21 +261,28 @@ export class Published extends Connector {
   }
 
   // What is drawn of a sentence, as shown_record of cli/viewer/records.py has it.
-  async #drawn(sheet, heads, { id, run, marked, relation, direction, coreference, tree }) {
+  async #drawn(sheet, heads, { id, run, marked, relation, direction, coreference, tree, mean = false }) {
     const { name, sequence, written, mentions } = sheet;
     const words = wordsOf(sheet).map(({ sentence, ...word }) => (
       { ...word, is_matched: sentence === id && marked.includes(word.index) }));
     const names = heads.map((pair) => headName(...pair));
     const values = {
-      sequence, heads: names, mean: false, shown: words.map((word) => word.position), sentence: id,
+      sequence, heads: names, mean, shown: words.map((word) => word.position), sentence: id,
       relation, direction, saved: this.manifest.saved.some((saved) => saved.name === relation) ? relation : null,
     };
     const weights = await this.#ask("sentences/weights", values);
     const predictions = await this.#ask("sentences/predictions", values);
     const gold = relation ? await this.#ask("sentences/gold_arcs", values) : [];
     const isInPart = weights.some(({ rest }) => rest === null || rest > 0);
-    const ofHead = (rows, head) => rows.filter((row) => headOf(row) === head);
-    const rows = Frame.of(names.flatMap((head) => ofHead(predictions, head))
+    if (mean && isInPart) {
+      throw new Fault(
+        "A mean of heads needs every weight, and the run does not keep them all.",
+        "Choose a run that keeps its weights, or no mean.",
+      );
+    }
+    const panels = mean ? [[null, null]] : heads; // the mean has neither layer nor head
+    const ofPanel = (rows, pair) => rows.filter((row) => headOf(row) === headName(...pair));
+    const rows = Frame.of(panels.flatMap((pair) => ofPanel(predictions, pair))
       .map((row) => ({ ...row, sent_id: name, run: run.name })), PREDICTION);
     const looks = direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
     for (const column of rows.columns) column.name = column.name.replace(/^found/, looks);
@@ -288,10 +295,10 @@ export class Published extends Connector {
         coreference && (mentions ? run.notes_of_mentions : "No entity is mentioned twice here."),
         ...sheet.notes, isInPart && run.note_of_rest,
       ].filter(Boolean),
-      panels: heads.map(([layer, head], at) => ({
-        name: `head ${names[at]}`, layer, head,
-        weights: ofHead(weights, names[at]).map((row) => [row.from_position, row.to_position, row.weight]),
-        gold: ofHead(gold, names[at]).map((row) => [row.from_position, row.to_position, row.is_found]),
+      panels: panels.map(([layer, head]) => ({
+        name: mean ? `mean of ${names.join(", ")}` : `head ${headName(layer, head)}`, layer, head,
+        weights: ofPanel(weights, [layer, head]).map((row) => [row.from_position, row.to_position, row.weight]),
+        gold: ofPanel(gold, [layer, head]).map((row) => [row.from_position, row.to_position, row.is_found]),
       })),
       rows,
     };
