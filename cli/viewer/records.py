@@ -502,7 +502,7 @@ def sentence_record(
 def words_record(
     records: SentenceRecords, chosen: ChosenSentence, words: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """The positions of a sentence's input that are shown, a row per word, and the words as written."""
+    """The positions that are shown of a sentence's input, a row per word; the words as written."""
     positions = records.shown_words.select(
         "position", "text", "sentence", "index", is_special=~pl.col("kind").is_in(KINDS)
     )

@@ -156,11 +156,12 @@ def read_sentence(
     records = sentence_records(backend, run, chosen, options)
     notes = [*records.notes]
     is_saved = _is_saved_relation(backend, options.relation)
+    shown = records.shown_positions["position"].to_list()
     values = {
         "sequence": records.sequence,
         "heads": [f"{layer}-{head}" for layer, head in heads],
         "mean": options.mean,
-        "shown": records.shown_positions["position"].to_list(),
+        "shown": shown,
     }
     of_gold = values | {
         "saved": options.relation if is_saved else None,
@@ -168,7 +169,7 @@ def read_sentence(
     }
     weights = backend.internal("sentences/weights", **values)
     panel_heads = [(None, None)] if options.mean else heads
-    _check_weights(weights, len(panel_heads), len(values["shown"]))
+    _check_weights(weights, len(panel_heads), len(shown))
     if (weights["rest"].fill_null(1.0) > 0).any():
         if options.mean:
             raise QueryError(
