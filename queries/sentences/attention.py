@@ -77,19 +77,14 @@ def names_of_run(backend: Backend, run: Run) -> dict[str, str]:
 class SentenceRecords:
     """What all heads share of a sentence: its input (`sequence`), and the words shown.
 
-    `positions` has a row per position of the input, `by_word` a row per word at a position (the
-    columns of statement sentences/positions). `shown_positions` and `shown_words` are the parts of
-    these that are shown, `words` the frame of a Panel. `before` are the sentences shown before this
-    one.
+    `by_word` has a row per word at a position of the input (the columns of statement
+    sentences/positions), `shown_words` those that are shown. `words` is the frame of a Panel.
     """
 
     sequence: int
     by_word: pl.DataFrame
-    positions: pl.DataFrame
     shown_words: pl.DataFrame
-    shown_positions: pl.DataFrame
     words: pl.DataFrame
-    before: tuple[int, ...]
     mentions: pl.DataFrame
     tree: Tree | None
     omissions: tuple[str, ...]
@@ -139,7 +134,7 @@ def sentence_records(
         is_matched=pl.col("position").is_in(matched.to_list()),
     )
     return SentenceRecords(
-        sequence, by_word, positions, shown_words, shown_positions, words, tuple(before),
+        sequence, by_word, shown_words, words,
         _mentions_of(backend, shown_words) if options.coreference else _NO_MENTIONS,
         _tree_of(shown_words), tuple(left_out), tuple(notes),
     )  # fmt: skip
@@ -156,7 +151,7 @@ def read_sentence(
     records = sentence_records(backend, run, chosen, options)
     notes = [*records.notes]
     is_saved = _is_saved_relation(backend, options.relation)
-    shown = records.shown_positions["position"].to_list()
+    shown = records.words["position"].to_list()
     values = {
         "sequence": records.sequence,
         "heads": [f"{layer}-{head}" for layer, head in heads],

@@ -5,7 +5,6 @@ select
     word.id as word,
     word.sentence, word.index, word.form,
     gold_head.id as head_word,
-    gold_head.form as head_form,
     word.head_index,
     word.deprel as relation,
     word.upos
