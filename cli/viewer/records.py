@@ -504,8 +504,9 @@ def words_record(
 ) -> dict[str, Any]:
     """The positions that are shown of a sentence's input, a row per word; the words as written."""
     positions = records.shown_words.select(
-        "position", "text", "sentence", "index", is_special=~pl.col("kind").is_in(KINDS)
-    )
+        "position", "text", "sentence", "index",
+        ~pl.col("kind").is_in(KINDS).alias("is_special"), "surprisal",
+    )  # fmt: skip
     return {
         "name": chosen.name,
         "sequence": records.sequence,
@@ -518,10 +519,10 @@ def words_record(
 def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]:
     """One sentence as `Bank.show` shows it, for pages to draw.
 
-    `words` have position, text, index, is_special and is_matched, `mentions` are (entity, first,
-    last, head) in positions. A panel has `weights` (from, to, weight; to is null for all that is
-    not shown) and `gold` arcs (from, to, is_found). The gold tree is there even if it is not
-    wanted: a line of words has it above.
+    `words` have position, text, index, is_special, is_matched and surprisal, `mentions` are
+    (entity, first, last, head) in positions. A panel has `weights` (from, to, weight; to is null
+    for all that is not shown) and `gold` arcs (from, to, is_found). The gold tree is there even if
+    it is not wanted: a line of words has it above.
     """
     first = view.panels[0]
     sentence, marked = next(iter(view.marked.items()))
@@ -552,20 +553,8 @@ def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]
             }
             for panel in view.panels
         ],
-        "surprisal": _surprisal(bank, view.run, sentence),
         "rows": frame_record(view.rows),
     }  # fmt: skip
-
-
-def _surprisal(bank: Bank, run: Run, sentence: int) -> dict[str, float]:
-    """The surprisal of the words of a sentence in nats, by their indexes, where there is one."""
-    rows = bank.connection.execute(
-        "select word.index, surprisal.nats from surprisal"
-        " inner join word on word.id = surprisal.word"
-        " where surprisal.run = $run and word.sentence = $sentence and surprisal.nats is not null",
-        {"run": run.id, "sentence": sentence},
-    ).fetchall()
-    return {str(index): nats for index, nats in rows}
 
 
 def tree_record(title: str, tree: Tree) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _sentence(bank: Bank, run: Any, name: str, layer: int, head: int) -> dict[st
     rows = rows.filter(sent_id=name)
     words = [
         (position, text, index)
-        for position, text, own, index, _ in record["positions"]
+        for position, text, own, index, *_ in record["positions"]
         if own == sentence
     ]
     at = {index: position for position, _, index in words}

@@ -43,7 +43,8 @@ class Panel:
 
     The frames have one row per item:
 
-    - `words` (position, text, index, is_special, is_matched): the positions shown, in order;
+    - `words` (position, text, index, is_special, is_matched, surprisal in nats): the positions
+      shown, in order;
     - `weights` (from_position, to_position, weight): the lines; ELSEWHERE is all that is not shown,
       null a weight that was not kept;
     - `gold` (from_position, to_position, is_found): the gold arcs;

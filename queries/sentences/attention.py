@@ -132,6 +132,7 @@ def sentence_records(
         pl.col("index").cast(pl.Int64),
         is_special=pl.col("kind").is_in(KINDS).not_(),
         is_matched=pl.col("position").is_in(matched.to_list()),
+        surprisal=pl.col("surprisal"),
     )
     return SentenceRecords(
         sequence, by_word, shown_words, words,

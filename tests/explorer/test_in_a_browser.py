@@ -5,6 +5,7 @@ They need playwright and a Chromium or Chrome of the system, and are skipped whe
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from urllib.parse import urlencode
 
 import browsers
 import firefox
+import given_surprisals
 import pytest
 from explored_pages import story
 
@@ -267,6 +269,28 @@ def test_a_word_in_a_line_shows_its_own_arcs(
     own = arcs.evaluate_all(f"{visible}.map(arc => arc.dataset.from)")
     assert own and set(own) == {"2"}
     visitor.context.close()
+
+
+def test_a_word_has_the_shade_of_its_surprisal(
+    browser: Any, explored: Path, runs: dict[str, str], tmp_path: Path
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    shutil.copy(explored, bank)
+    given_surprisals.give(bank)
+    with browsers.explored(bank) as made:
+        visitor = browsers.Visitor(browser, made, 1400, "light")
+        page = visitor.see("/sentence", sentence=story(1), head="2-1", run=runs["single"])
+        assert "The shade of a word is its surprisal." in page.locator("main").inner_text()
+        titles = page.locator(".word:has(.shade) title").all_text_contents()
+        visitor.context.close()
+    with open_bank(bank) as opened:
+        measured = opened.sql(
+            "select word.form, surprisal.nats from surprisal join word on word.id = surprisal.word"
+            f" join run on run.id = surprisal.run where word.sentence = {story(1)}"
+            f" and run.name = '{runs['single']}' and surprisal.nats is not null order by word.id"
+        )
+    assert measured.height > 5
+    assert titles == [f"{form}: surprisal {nats:.2f} nats" for form, nats in measured.rows()]
 
 
 def test_a_word_that_is_clicked_stays_and_every_panel_follows(browser: Any, address: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import given_surprisals
 import pytest
 from case_bank import make_bank
-from explored_pages import HOST, PORT, TOKEN, Client, story
+from explored_pages import HOST, PORT, TOKEN, Client, exploring, story
 from starlette.testclient import TestClient
 
 from attnbank.cli.viewer.records import measures
@@ -102,6 +104,30 @@ def test_a_sentence_has_the_weights_of_the_bank(client: Client, explored: Path) 
         for to, weight in enumerate(row["weights"])
     ]
     assert sorted(mine, key=lambda row: row[:4]) == weights and weights
+
+
+def test_words_have_their_own_surprisal(
+    explored: Path, runs: dict[str, str], tmp_path: Path
+) -> None:
+    """Also those of the sentence before, which has words of the same numbers."""
+    bank = tmp_path / "bank.duckdb"
+    shutil.copy(explored, bank)
+    given_surprisals.give(bank)
+    values = {"sentence": str(story(2)), "before": "1", "head": "1-1", "run": runs["pair"]}
+    with exploring(bank) as client:
+        words = record(client, "/shown.json", **values)["words"]
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        in_bank = connection.execute(
+            "select distinct position.position, surprisal.nats from position"
+            " join sequence on sequence.id = position.sequence join run on run.id = sequence.run"
+            " join surprisal on surprisal.run = run.id and surprisal.word = position.word"
+            " join word on word.id = position.word"
+            " where run.name = ? and word.sentence in (?, ?) order by 1",
+            [runs["pair"], story(1), story(2)],
+        ).fetchall()
+    in_record = [(word["position"], word["surprisal"]) for word in words if not word["is_special"]]
+    assert in_record == in_bank and len({nats for _, nats in in_bank}) > 10
+    assert all(word["surprisal"] is None for word in words if word["is_special"])
 
 
 def test_scores_of_a_request_are_those_of_score(

@@ -17,7 +17,7 @@ def give(bank: Path, left_out: int = 0) -> None:
         connection.execute(
             "insert into surprisal select sequence.run, word.id,"
             " case when word.index > 1 and word.id * 7 % 11 > 0"
-            " then word.id * word.id % 79 / 4 end, null, 1 from sequence"
+            " then (word.id % 79) * (word.id % 79) % 79 / 4 end, null, 1 from sequence"
             " inner join position on position.sequence = sequence.id"
             " inner join word on word.id = position.word"
             " where $left_out = 0 or word.sentence % $left_out > 0",

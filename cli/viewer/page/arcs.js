@@ -3,7 +3,7 @@
 import { html, svg } from "./dom.js";
 import { isRightToLeft, textWidth } from "./drawing.js";
 
-const NAMES = ["position", "text", "sentence", "index", "is_special"];
+const NAMES = ["position", "text", "sentence", "index", "is_special", "surprisal"];
 const SIZE = 15;
 const FONT = 'system-ui, "Liberation Sans", Arial, sans-serif';
 const GAP = 7;

@@ -152,8 +152,7 @@ export function line(record, panel, tree, width, options = {}) {
   const edges = rows.isRtl ? [width, 0] : [0, width];
   const pieces = (arcs, row) => levelled(arcs.flatMap((arc) => pieceIn(arc, places, row, edges)));
   const lanes = lanesOf(record.mentions);
-  const surprisal = record.surprisal ?? {};
-  const mostSurprisal = largest(Object.values(surprisal)) || 1;
+  const mostSurprisal = largest(record.words.map((word) => word.surprisal)) || 1;
   let y = 0;
   const drawnRows = rows.map((row, at) => {
     const [above, below] = [pieces(treeArcs, at), pieces(lines, at)];
@@ -168,12 +167,12 @@ export function line(record, panel, tree, width, options = {}) {
     const foot = base + 6 + BAR * (1 + largest(bars.map(({ lane }) => lane), -1));
     y = foot + FOOT - SIZE - 6 + 10 + Math.min(DEEPEST, depth) + 8;
     const drawWord = ({ word, x, wide }) => {
-      const nats = surprisal[word.index];
+      const nats = word.surprisal ?? null;
       const box = [[x - 2, base - SIZE + 1], [wide + 4, SIZE + 5]];
       return svg`<g class="word" tabindex="0" data-position=${word.position}>
-        <title>${word.text}${nats === undefined ? null : `: surprisal ${nats.toFixed(2)} nats`}</title>
+        <title>${word.text}${nats === null ? null : `: surprisal ${nats.toFixed(2)} nats`}</title>
         ${matchedBox(word, ...box)}
-        ${nats === undefined ? null : svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1}
+        ${nats === null ? null : svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1}
           width=${wide + 4} height=${SIZE + 5} rx="2"
           fill-opacity=${(0.7 * nats / mostSurprisal).toFixed(2)}></rect>`}
         <text class=${word.is_special ? "faint" : null} x=${isRightToLeft(word.text) ? x + wide : x} y=${base}

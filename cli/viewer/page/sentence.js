@@ -127,7 +127,7 @@ function drawings(record, layout, hidesSpecial) {
   const above = gold ? "Above: the gold tree. " : "";
   const way = isInColumns ? "Left attends to right. Hover or tap a word to see its attention; click to pin."
     : `${above}Below: the head's weights; point at a word to see only its own.`;
-  const isShaded = !isInColumns && Object.keys(record.surprisal ?? {}).length;
+  const isShaded = !isInColumns && record.words.some((word) => word.surprisal !== null);
   const figure = (panel, at) => html`<figure class=${`in-${layout}`}>
     <figcaption>${capitalised(panel.name)}</figcaption>
     ${isInColumns ? columns(record, panel, at, { hidesSpecial })

@@ -1,4 +1,12 @@
--- The positions of one input: one row per word, with its annotation, or per special token.
+-- The positions of one input: one row per word, with its annotation and its surprisal, or per special token.
+with measured_word as (
+    select surprisal.word, min(surprisal.nats) as surprisal
+    from sequence
+    inner join surprisal on surprisal.run = sequence.run
+    where sequence.id = $sequence
+    group by surprisal.word
+)
+
 select
     position.position, position.kind,
     case when position.kind = 'token' then plain_text(position.text) else position.text end as text,
@@ -7,7 +15,8 @@ select
     gold_head.id as head_word,
     word.head_index,
     word.deprel as relation,
-    word.upos
+    word.upos,
+    measured_word.surprisal
 from position
 left join word_position
     on word_position.sequence = position.sequence
@@ -16,5 +25,6 @@ left join word on word.id = word_position.word
 left join word as gold_head
     on gold_head.sentence = word.sentence
     and gold_head.index = word.head_index
+left join measured_word on measured_word.word = word.id
 where position.sequence = $sequence
 order by position.position, word.id
