@@ -519,7 +519,7 @@ def _panel(
         )
     parts += _mention_bars(layout, colours, canvas)
     lines = _weight_lines(layout, facts, colours, canvas)
-    for position, text, index, is_special, is_matched in panel.words.rows():
+    for position, text, index, is_special, is_matched, _ in panel.words.rows():
         colour = colours.faint if is_special else colours.text
         shared = (shorten_for_svg(text), layout.rows[position], scale.font, colour)
         ground = colours.mark if is_matched else None
