@@ -138,7 +138,8 @@ export class Published extends Connector {
 
   // The rows of a statement of the package, with values for its parameters.
   #ask(name, values) {
-    return this.database.rows(this.manifest.statements[name], values);
+    const key = `${name} ${JSON.stringify(values)}`;
+    return this.once(key, () => this.database.rows(this.manifest.statements[name], values));
   }
 
   examples([id, head, part = "examples"], { page = 1, most, ...of }) {
@@ -266,13 +267,12 @@ export class Published extends Connector {
     const words = wordsOf(sheet).map(({ sentence, ...word }) => (
       { ...word, is_matched: sentence === id && marked.includes(word.index) }));
     const names = heads.map((pair) => headName(...pair));
-    const values = {
-      sequence, heads: names, mean, shown: words.map((word) => word.position), sentence: id,
-      relation, direction, saved: this.manifest.saved.some((saved) => saved.name === relation) ? relation : null,
-    };
+    const isSaved = this.manifest.saved.some((saved) => saved.name === relation);
+    const values = { sequence, heads: names, mean, shown: words.map((word) => word.position) };
+    const ofGold = { ...values, direction, saved: isSaved ? relation : null };
     const weights = await this.#ask("sentences/weights", values);
-    const predictions = await this.#ask("sentences/predictions", values);
-    const gold = relation ? await this.#ask("sentences/gold_arcs", values) : [];
+    const predictions = await this.#ask("sentences/predictions", { ...ofGold, sentence: id });
+    const gold = relation ? await this.#ask("sentences/gold_arcs", { ...ofGold, relation }) : [];
     const isInPart = weights.some(({ rest }) => rest === null || rest > 0);
     if (mean && isInPart) {
       throw new Fault(
