@@ -502,10 +502,12 @@ def sentence_record(
 def words_record(
     records: SentenceRecords, chosen: ChosenSentence, words: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """The positions that are shown of a sentence's input, a row per word; the words as written."""
-    positions = records.shown_words.select(
+    """The words of a sentence, and what else is shown of its input, by position; and as written."""
+    is_shown = pl.col("position").is_in(records.words["position"].to_list())
+    is_own = (pl.col("sentence") == chosen.id).fill_null(False)
+    positions = records.by_word.filter(is_shown | is_own).select(
         "position", "text", "sentence", "index",
-        ~pl.col("kind").is_in(KINDS).alias("is_special"), "surprisal",
+        ~pl.col("kind").is_in(KINDS).alias("is_special"), "surprisal", is_shown.alias("is_shown"),
     )  # fmt: skip
     return {
         "name": chosen.name,

@@ -123,7 +123,7 @@ def sentence_records(
     if not options.special and positions["word"].has_nulls():
         notes.append("Special tokens, and attention to them, are left out.")
     # Several words at one position each have a row.
-    shown_words = by_word.join(shown_positions.select("position"), on="position", how="semi")
+    shown_words = by_word.filter(pl.col("position").is_in(shown_positions["position"].to_list()))
     is_matched = in_sentence & pl.col("index").is_in(list(chosen.matched))
     matched = shown_words.filter(is_matched)["position"]
     words = shown_positions.select(
@@ -166,7 +166,7 @@ def read_sentence(
     weights = backend.internal("sentences/weights", **values)
     panel_heads = [(None, None)] if options.mean else heads
     _check_weights(weights, len(panel_heads), len(shown))
-    if (weights["rest"].fill_null(1.0) > 0).any():
+    if not weights["is_whole"].all():
         if options.mean:
             raise QueryError(
                 "A mean of heads needs every weight, and the run does not keep them all.",
@@ -182,8 +182,10 @@ def read_sentence(
         panels.append(
             Panel(chosen.name, layer, head, records.words,
                   weights.filter(is_head).select(
-                      "from_position", pl.col("to_position").fill_null(ELSEWHERE), "weight"),
-                  gold.filter(is_head).select("from_position", "to_position", "is_found"),
+                      pl.col("from_position").cast(pl.Int64),
+                      pl.col("to_position").cast(pl.Int64).fill_null(ELSEWHERE), "weight"),
+                  gold.filter(is_head).select(
+                      pl.col("from_position", "to_position").cast(pl.Int64), "is_found"),
                   records.mentions, mean_of=tuple(heads) if options.mean else ())
         )  # fmt: skip
     looks = "looked_at_by" if options.direction == "head_to_dependent" else "looks_at"
@@ -219,8 +221,8 @@ def _check_weights(weights: pl.DataFrame, heads: int, shown: int) -> None:
     is_whole = (
         between.height == heads * shown**2
         and between.select("layer", "head", "from_position", "to_position").is_unique().all()
-        and between["weight"].fill_null(0.0).is_finite().all()
-        and between.filter(pl.col("rest") == 0)["weight"].null_count() == 0
+        and weights["weight"].fill_null(0.0).is_finite().all()
+        and weights.filter("is_whole")["weight"].null_count() == 0
     )
     if not is_whole:
         raise BankError(

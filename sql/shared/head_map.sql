@@ -1,5 +1,6 @@
 -- title: The attention maps of some heads over one input, or the mean of these maps
 -- grain: one row per (layer, head, from_position)
+-- note: a mean is only of positions for which each head has a row.
 -- param sequence bigint = null: sequence.id of the input
 -- param heads varchar[] = []: the heads, as 3-1
 -- param mean boolean = false: one map, the mean of theirs, whose layer and head are null
@@ -76,3 +77,4 @@ select
 from wanted_map
 where $mean
 group by from_position
+having count(*) = (select count(*) from wanted_head) and min(len(weights)) = max(len(weights))

@@ -379,13 +379,14 @@ def test_lines_are_those_of_show(
         number_of = {row["name"]: row["id"] for row in bank.runs().to_dicts()}
         for number in bank.sql(read, {"run": number_of[asked["run"]]})["sentence"]:
             given = {name: 1 if value is True else value for name, value in asked.items()}
+            given["hit"] = f"{number}:2,3"
             page = visitor.see(
                 "/sentence", sentence=number, head="1-1,2-2", layout="columns", **given
             )
             assert page.locator('[role="alert"]').count() == 0, (number, given)
-            shown = bank.show(int(number), head=["1-1", "2-2"], **asked)
+            shown = bank.show(int(number), head=["1-1", "2-2"], matched=(2, 3), **asked)
             own = json.loads(json_text(shown_record(bank, shown, wants_tree=False)))
-            options = {"head": "1-1,2-2", "direction": "dependent_to_head", "hit": "", **given}
+            options = {"head": "1-1,2-2", "direction": "dependent_to_head", **given}
             options |= {
                 "sentence": str(number),
                 "tree": False,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from new_banks import ingest_into
@@ -13,7 +15,7 @@ from sentence_pictures import Map, panels, read
 
 from attnbank.cli.app import run_command_line as run_command
 from attnbank.queries import open_bank
-from attnbank.sql.errors import QueryError
+from attnbank.sql.errors import BankError, QueryError
 
 SENTENCE = "sample_story-1"
 HEADS = ((1, 1), (2, 4), (3, 2))
@@ -84,18 +86,49 @@ def test_the_mean_of_one_head_is_that_head(shown_bank: Path, run_names: dict[str
     assert (first.lines.keys(), first.marks) == (second.lines.keys(), second.marks)
 
 
+@pytest.mark.parametrize("keep", ["peaks", "top:4"])
 @pytest.mark.slow
-def test_a_run_that_keeps_its_peaks_alone_has_no_mean(
+def test_a_run_that_keeps_a_part_of_its_weights_has_no_mean(
     sample: Path,
     tmp_path: Path,
     tiny_model: Callable[[str], Path],
     shown_bank: Path,
     capsys: pytest.CaptureFixture[str],
+    keep: str,
 ) -> None:
+    """Of a causal run the first four positions keep all; what attends to them later does not."""
     bank, stories = tmp_path / "bank.duckdb", str(sample / "stories.conllu")
-    ingest_into(bank, stories, tiny_model("bert"), keep="peaks")
-    with open_bank(bank) as opened, pytest.raises(QueryError, match="needs every weight"):
-        opened.show(SENTENCE, NAMES, mean=True)
+    ingest_into(bank, stories, tiny_model("gpt2"), keep=keep)
+    with open_bank(bank) as opened:
+        with pytest.raises(QueryError, match="needs every weight"):
+            opened.show(SENTENCE, NAMES, mean=True)
+        with pytest.raises(QueryError, match="needs every weight"):
+            opened.show(SENTENCE, NAMES, mean=True, words=(1, 3), special=False)
+        (note,) = opened.show(SENTENCE, "1-1", words=(1, 3)).facts.notes[-1:]
+        assert "The run keeps" in note
     shown = ["-b", str(shown_bank), "show", SENTENCE, "--head", "1-1,2-4", "--mean"]
     assert run_command(shown) == 0
     assert f"Mean of 1-1, 2-4 on {SENTENCE}" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "delete from attention where layer = 2 and head = 4",
+        "delete from attention where layer = 2 and head = 4 and from_position = 3",
+        "update attention set weights = weights[:5] where layer = 2 and head = 4",
+        "update attention set weights = list_transform(weights, lambda weight: 'nan'::float)"
+        " where layer = 2 and head = 4",
+    ],
+)
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_damaged_bank_is_told(
+    shown_bank: Path, run_names: dict[str, str], tmp_path: Path, damage: str, mean: bool
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    shutil.copy(shown_bank, bank)
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute(damage)
+    with open_bank(bank) as opened, pytest.raises(BankError, match="maps of an input are incompl"):
+        opened.show(SENTENCE, NAMES, mean=mean, run=run_names["single"], words=(1, 4))

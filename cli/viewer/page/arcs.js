@@ -3,7 +3,7 @@
 import { html, svg } from "./dom.js";
 import { isRightToLeft, textWidth } from "./drawing.js";
 
-const NAMES = ["position", "text", "sentence", "index", "is_special", "surprisal"];
+const NAMES = ["position", "text", "sentence", "index", "is_special", "surprisal", "is_shown"];
 const SIZE = 15;
 const FONT = 'system-ui, "Liberation Sans", Arial, sans-serif';
 const GAP = 7;
@@ -17,13 +17,13 @@ export const KEY = html`<p class="key"><span class="box dependent"></span> depen
   <span class="box gold"></span> its head <span class="box found"></span> found instead;
   numbers are weights; dotted: missed</p>`;
 
-// The positions of an input that are shown, with a row for each word of a position, as objects.
-const positionsOf = (record) => (
+// The positions of a sentence in its input, with a row for each word of a position, as objects.
+export const positionsOf = (record) => (
   record.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]]))));
 
-// Those with the first word of each.
-export const wordsOf = (record) => (
-  positionsOf(record).filter((row, at, rows) => row.position !== rows[at - 1]?.position));
+// Those that are shown, with the first word of each.
+export const wordsOf = (positions) => (
+  positions.filter((row, at) => row.is_shown && row.position !== positions[at - 1]?.position));
 
 // What a head does with one dependent: the positions of the dependent, of its gold head and of the
 // word that it predicts, and the weights to both. Whether it is right is what the bank counts:
@@ -48,7 +48,7 @@ export function judge(record, { sentence, dependent, gold, direction, breakdown 
 }
 
 export function arcLine(record, sentence, judged, width) {
-  const words = wordsOf(record).filter((row) => row.sentence === sentence);
+  const words = wordsOf(positionsOf(record)).filter((row) => row.sentence === sentence);
   const { places, cuts } = placed(words, judged, width);
   const middle = (position) => places.get(position).x + places.get(position).wide / 2;
   const arcs = arcsOf(record, judged, places).map((arc) => {

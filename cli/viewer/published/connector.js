@@ -1,5 +1,5 @@
 // What the pages of a published bank read: its files, and the bank itself once DuckDB runs here.
-import { wordsOf } from "viewer/arcs.js";
+import { positionsOf, wordsOf } from "viewer/arcs.js";
 import { compared, Frame, isP } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
 import { Connector } from "viewer/connector.js";
@@ -264,22 +264,25 @@ export class Published extends Connector {
   // What is drawn of a sentence, as shown_record of cli/viewer/records.py has it.
   async #drawn(sheet, heads, { id, run, marked, relation, direction, coreference, tree, mean = false }) {
     const { name, sequence, written, mentions } = sheet;
-    const words = wordsOf(sheet).map(({ sentence, ...word }) => (
-      { ...word, is_matched: sentence === id && marked.includes(word.index) }));
+    const positions = positionsOf(sheet);
+    const matched = new Set(positions.filter((row) => row.sentence === id && marked.includes(row.index))
+      .map((row) => row.position));
+    const words = wordsOf(positions).map(({ position, text, index, is_special, surprisal }) => (
+      { position, text, index, is_special, surprisal, is_matched: matched.has(position) }));
     const names = heads.map((pair) => headName(...pair));
     const isSaved = this.manifest.saved.some((saved) => saved.name === relation);
     const values = { sequence, heads: names, mean, shown: words.map((word) => word.position) };
     const ofGold = { ...values, direction, saved: isSaved ? relation : null };
     const weights = await this.#ask("sentences/weights", values);
-    const predictions = await this.#ask("sentences/predictions", { ...ofGold, sentence: id });
-    const gold = relation ? await this.#ask("sentences/gold_arcs", { ...ofGold, relation }) : [];
-    const isInPart = weights.some(({ rest }) => rest === null || rest > 0);
-    if (mean && isInPart) {
+    const isWhole = weights.every((row) => row.is_whole);
+    if (mean && !isWhole) {
       throw new Fault(
         "A mean of heads needs every weight, and the run does not keep them all.",
         "Choose a run that keeps its weights, or no mean.",
       );
     }
+    const predictions = await this.#ask("sentences/predictions", { ...ofGold, sentence: id });
+    const gold = relation ? await this.#ask("sentences/gold_arcs", { ...ofGold, relation }) : [];
     const panels = mean ? [[null, null]] : heads; // the mean has neither layer nor head
     const ofPanel = (rows, pair) => rows.filter((row) => headOf(row) === headName(...pair));
     const rows = Frame.of(panels.flatMap((pair) => ofPanel(predictions, pair))
@@ -293,7 +296,7 @@ export class Published extends Connector {
       facts: [
         ...run.notes, relation && run.notes_of_arcs,
         coreference && (mentions ? run.notes_of_mentions : "No entity is mentioned twice here."),
-        ...sheet.notes, isInPart && run.note_of_rest,
+        matched.size && "Matched words are highlighted.", ...sheet.notes, !isWhole && run.note_of_rest,
       ].filter(Boolean),
       panels: panels.map(([layer, head]) => ({
         name: mean ? `mean of ${names.join(", ")}` : `head ${headName(layer, head)}`, layer, head,

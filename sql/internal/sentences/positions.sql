@@ -2,7 +2,10 @@
 with measured_word as (
     select surprisal.word, min(surprisal.nats) as surprisal
     from sequence
-    inner join surprisal on surprisal.run = sequence.run
+    inner join word_position on word_position.sequence = sequence.id
+    inner join surprisal
+        on surprisal.run = sequence.run
+        and surprisal.word = word_position.word
     where sequence.id = $sequence
     group by surprisal.word
 )

@@ -1,7 +1,7 @@
 -- The word that each word of a sentence attends to most by some heads (3-1), or by their mean (in direction
 -- head_to_dependent the one that attends to it most), and whether that is its head, in the tree or in a saved relation.
--- Neither right nor wrong are pairs that no head can find: two words at one position, a word that a causal model does
--- not see, and a first word that is set apart.
+-- Neither right nor wrong are pairs that no head can find: two words at one position, a head that a causal model does
+-- not see (it stands later, or beyond the input), and a first word that is set apart.
 with placed_word as (
     select
         position.position, position.kind,
@@ -39,7 +39,7 @@ head_place as (
         word,
         list(position) as positions,
         max(position) as last_position,
-        max(case when kind = 'first' then 1 else 0 end) as is_apart
+        min(case when kind = 'first' then 1 else 0 end) as is_apart
     from placed_word
     where word is not null
     group by word
