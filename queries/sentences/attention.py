@@ -194,6 +194,8 @@ def read_sentence(
         pl.all().name.replace("^found", looks),
         pl.lit(run.name).alias("run"),
     )
+    if not options.mean:  # weights are kept as 32-bit floats; their mean is not rounded to one
+        rows = rows.with_columns(pl.col("weight").cast(pl.Float32))
     tree, decoded = records.tree, {}
     if tree is not None:
         decoded = _decoded_trees(backend, run, chosen, heads, options, records.shown_words, tree)

@@ -8,9 +8,9 @@
 -- column layer, head
 -- column position smallint: position of the word
 -- column most_attended smallint: the position that it attends to most
--- column most_attended_weight float: that weight
+-- column most_attended_weight double: that weight
 -- column most_attending smallint: the position that attends to it most
--- column most_attending_weight float: that weight
+-- column most_attending_weight double: that weight
 with wanted_head as (
     select cast(split_part(text, '-', 1) as smallint) as layer, cast(split_part(text, '-', 2) as smallint) as head
     from (select unnest($heads) as text) as name
@@ -64,9 +64,9 @@ union all
 select
     null as layer, null as head, word_place.position,
     attended.most_attended,
-    cast(coalesce(attended.weight, 0) as float) as most_attended_weight,
+    coalesce(attended.weight, 0) as most_attended_weight,
     attending.most_attending,
-    cast(coalesce(attending.weight, 0) as float) as most_attending_weight
+    coalesce(attending.weight, 0) as most_attending_weight
 from word_place
 left join attended using (position)
 left join attending using (position)

@@ -356,7 +356,7 @@ def test_an_unknown_run_is_told_as_by_a_command(visitor: Page, runs: list[str]) 
     assert f"Did you mean {runs[2]}" in told  # by the compiler, which is the package's
 
 
-@pytest.mark.few(4)
+@pytest.mark.few("asked[015]")
 @pytest.mark.parametrize(
     "asked",
     [

@@ -20,6 +20,8 @@ from attnbank.sql.errors import BankError, QueryError
 SENTENCE = "sample_story-1"
 HEADS = ((1, 1), (2, 4), (3, 2))
 NAMES = [f"{layer}-{head}" for layer, head in HEADS]
+CLOSE = 1e-12
+"""Three numbers are added up in another order, as doubles."""
 
 
 def _slow(bank: Path, run: str) -> Map:
@@ -64,7 +66,7 @@ def test_rows_and_lines_are_those_of_the_mean(
         assert row[name] == most
         if most is not None:
             ends = (most, place) if is_backward else (place, most)
-            assert row["weight"] == pytest.approx(slow.weights[ends[0]][ends[1]], rel=1e-7)
+            assert row["weight"] == pytest.approx(slow.weights[ends[0]][ends[1]], abs=CLOSE)
     found = {(int(a), int(b)) for a, b in drawn.gold("found") | drawn.gold("missed")}
     right = figure.rows.filter(pl.col("correct"))["position"].to_list()
     column = 1 if is_backward else 0
