@@ -41,7 +41,7 @@ from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import category_label, encodings_of, legend_order
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.attention import (
-    KINDS,
+    WORD_KINDS,
     SentenceRecords,
     names_of_run,
     note_on_missing_weights,
@@ -502,12 +502,17 @@ def sentence_record(
 def words_record(
     records: SentenceRecords, chosen: ChosenSentence, words: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """The words of a sentence, and what else is shown of its input, by position; and as written."""
+    """What all heads share of a sentence, for pages to draw: see `SentenceRecords`.
+
+    `positions` has a row per word of the sentence, and per other position that is shown, in the
+    order of `NAMES` in page/arcs.js; `written` has its words as they stand in the text.
+    """
     is_shown = pl.col("position").is_in(records.words["position"].to_list())
     is_own = (pl.col("sentence") == chosen.id).fill_null(False)
     positions = records.by_word.filter(is_shown | is_own).select(
         "position", "text", "sentence", "index",
-        ~pl.col("kind").is_in(KINDS).alias("is_special"), "surprisal", is_shown.alias("is_shown"),
+        ~pl.col("kind").is_in(WORD_KINDS).alias("is_special"), "surprisal",
+        is_shown.alias("is_shown"),
     )  # fmt: skip
     return {
         "name": chosen.name,

@@ -24,7 +24,7 @@ from attnbank.sql.run_choice import Run
 _MAX_POSITIONS = 150
 
 # Positions of words; others are special tokens, or a first word that is set apart.
-KINDS = ("word", "token")
+WORD_KINDS = ("word", "token")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def sentence_records(
                         f" {options.before}.")  # fmt: skip
     if in_input < all_words:
         left_out.append(f"The input has only {in_input} of the {all_words} words of {chosen.name}.")
-    is_word = pl.col("kind").is_in(KINDS)
+    is_word = pl.col("kind").is_in(WORD_KINDS)
     notes = []
     if positions.filter(is_word).height > shown_positions.filter(is_word).height:
         notes.append(
@@ -130,7 +130,7 @@ def sentence_records(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
-        is_special=pl.col("kind").is_in(KINDS).not_(),
+        is_special=pl.col("kind").is_in(WORD_KINDS).not_(),
         is_matched=pl.col("position").is_in(matched.to_list()),
         surprisal=pl.col("surprisal"),
     )
