@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from case_bank import make_bank
 from sentence_pictures import read
 
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
@@ -101,6 +102,49 @@ def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) ->
     assert figure.rows["looks_at"].to_list() == before["looks_at"].to_list()
     (panel,) = figure.panels
     assert panel.gold.select("from_position", "to_position").rows() == [(2, 6), (11, 14)]
+
+
+PIECES = {
+    "model": "id,name,causal\n1,m,true\n",
+    "run": "id,name,unit\n1,pieces,token\n",
+    "word": "id,sentence,index,form,head_index,deprel\n1,1,1,Lisbon,2,nsubj\n"
+    "2,1,2,sees,0,root\n3,1,3,do,5,aux\n4,1,4,n't,3,advmod\n5,1,5,rain,2,obj\n",
+    "sequence": "id,positions\n1,5\n",
+    "position": "position,kind,word,last_word,text\n0,first,1,,Lis\n1,token,1,,bon\n"
+    "2,token,2,,sees\n3,token,3,4,don't\n4,token,5,,rain\n",
+    "attention": 'from_position,weights\n0,"[1, 0, 0, 0, 0]"\n1,"[1, 0, 0, 0, 0]"\n'
+    '2,"[0.25, 0.75, 0, 0, 0]"\n3,"[0.5, 0.25, 0.25, 0, 0]"\n4,"[0, 0, 0.25, 0.75, 0]"\n',
+    "peak": "position,most_attended,most_attended_weight,most_attending,most_attending_weight\n"
+    "1,,,2,0.75\n2,1,0.75,4,0.25\n3,1,0.25,4,0.75\n4,3,0.75,,\n",
+    "saved_relation": "name,request\nhelps,pattern { A -> B }\n",
+    "saved_pair": "relation,word,head_word\nhelps,2,5\nhelps,2,1\nhelps,5,4\n",
+}
+"""Pieces of words: the first word has two, of which one is set apart; two words share one."""
+
+
+def test_of_pieces_any_may_be_found_and_words_of_one_piece_find_each_other_never(
+    tmp_path: Path,
+) -> None:
+    with open_bank(make_bank(tmp_path / "bank.duckdb", PIECES)) as bank:
+        tree = bank.show(1, "1-1", run="pieces", relation="all", direction="later_to_earlier")
+        back = bank.show(1, "1-1", run="pieces", relation="all", direction="head_to_dependent")
+        saved = bank.show(1, "1-1", run="pieces", relation="helps")
+    columns = ("position", "index", "gold_head", "correct")
+    assert tree.rows.select(columns).rows() == [
+        (0, 1, "sees", None), (1, 1, "sees", None), (2, 2, None, None),
+        (3, 3, "rain", None), (3, 4, "do", None), (4, 5, "sees", False),
+    ]  # fmt: skip
+    assert [row[3] for row in back.rows.select(columns).rows()] == [
+        None, True, None, True, None, None
+    ]  # fmt: skip
+    # From the later word of a pair to the first piece of the earlier one.
+    assert tree.panels[0].gold.rows() == [(2, 0, True), (4, 3, True), (4, 2, False)]
+    assert back.panels[0].gold.rows() == [(2, 0, True), (4, 3, True), (2, 4, False)]
+    # Of several heads in a saved relation the first counts.
+    assert saved.rows.filter(pl.col("relation") == "helps").select(columns).rows() == [
+        (2, 2, "Lisbon", True), (4, 5, "n't", True)
+    ]  # fmt: skip
+    assert saved.panels[0].gold.rows() == [(2, 0, True), (2, 4, False), (4, 3, True)]
 
 
 def test_words_are_marked_by_their_indexes(shown_bank: Path, run_names: dict[str, str]) -> None:
