@@ -122,7 +122,7 @@ PIECES = {
 """Pieces of words: the first word has two, of which one is set apart; two words share one."""
 
 
-def test_of_pieces_any_may_be_found_and_words_of_one_piece_find_each_other_never(
+def test_of_pieces_any_may_be_found_and_words_of_one_piece_do_not_find_each_other(
     tmp_path: Path,
 ) -> None:
     with open_bank(make_bank(tmp_path / "bank.duckdb", PIECES)) as bank:
@@ -145,6 +145,18 @@ def test_of_pieces_any_may_be_found_and_words_of_one_piece_find_each_other_never
         (2, 2, "Lisbon", True), (4, 5, "n't", True)
     ]  # fmt: skip
     assert saved.panels[0].gold.rows() == [(2, 0, True), (2, 4, False), (4, 3, True)]
+
+
+def test_nor_do_words_of_one_piece_in_a_run_that_sees_both_ways(
+    tmp_path: Path,
+) -> None:
+    both_ways = PIECES | {"model": PIECES["model"].replace("true", "false")}
+    with open_bank(make_bank(tmp_path / "bank.duckdb", both_ways)) as bank:
+        rows = bank.show(1, "1-1", run="pieces", relation="all").rows
+    assert rows.select("index", "gold_head", "correct").rows() == [
+        (1, "sees", None), (1, "sees", False), (2, None, None),
+        (3, "rain", False), (4, "do", None), (5, "sees", False),
+    ]  # fmt: skip
 
 
 def test_words_are_marked_by_their_indexes(shown_bank: Path, run_names: dict[str, str]) -> None:
