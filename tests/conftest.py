@@ -23,7 +23,7 @@ from forked import Forked
 from hypothesis import settings
 from once import Once
 
-pytest_plugins = ["selection"]
+pytest_plugins = ["costs", "selection"]
 
 # The same examples on every machine, however slow, and no folder left behind.
 settings.register_profile("attnbank", derandomize=True, deadline=None, database=None)

@@ -1,4 +1,4 @@
-"""Which tests are run without --slow and --soak, and what is said of the others in the end."""
+"""Which tests are run without --slow and --soak, and what the end of a run says: costs, too."""
 
 from __future__ import annotations
 
@@ -53,6 +53,30 @@ def test_skipped(reason):
 def test_skipped_by_a_mark():
     pass
 """
+DEAR_TESTS = """
+import subprocess, sys, time
+import pytest
+
+SPEND = "import time\\nwhile time.process_time() < {}: pass"
+CHILD = [sys.executable, "-ISc", SPEND.format(0.2) + "\\nprint(1, flush=True)\\ninput()"]
+
+@pytest.fixture(scope="module")
+def shared():
+    exec(SPEND.format(time.process_time() + 0.2))
+
+def test_own():
+    exec(SPEND.format(time.process_time() + 0.2))
+
+def test_of_shared(shared):
+    pass
+
+def test_ended_child():
+    subprocess.run(CHILD, input=b"\\n")
+
+def test_living_child():
+    child = subprocess.Popen(CHILD, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+"""
 SLOW, SOAK = "4 slow (--slow)", "3 soak (--soak=SEED)"
 SLOW_CASES, SOAK_CASES = "3 slow (--slow)", "2 soak (--soak=SEED)"
 SKIPPED = [
@@ -83,16 +107,44 @@ SKIPPED = [
 def test_the_end_says_what_was_not_run(
     tmp_path: Path, processes: int, options: str, said: list[str], counts: str
 ) -> None:
-    clone = tmp_path / "soak"  # a name of a folder is among the keywords of its tests
+    # A name of a folder is among the keywords of its tests.
+    output = run_tests(tmp_path / "soak", TESTS, f"-n {processes} {options}")
+    *lines, summary, _ = output.splitlines()
+    assert summary.startswith(f"{counts} in ")
+    assert [line for line in lines if re.match(r"not run|skipped", line)] == said
+    assert "SKIPPED" not in output
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_the_end_says_what_it_cost(tmp_path: Path, processes: int) -> None:
+    """Also the processes that a test starts, alive or not, and what is shared, apart from it."""
+    output = run_tests(tmp_path / "tests", DEAR_TESTS, f"-n {processes} --costs")
+    costs = {
+        name: float(seconds)
+        for seconds, name in re.findall(r"^ +(\d+\.\d\d)  (.*)$", output, re.MULTILINE)
+    }
+    for name in ("test_own", "test_ended_child", "test_living_child", "shared"):
+        assert 0.15 <= costs[f"test_these.py::{name}"] < 0.4, (name, output)
+    assert costs["test_these.py::test_of_shared"] < 0.1
+    assert costs["test_these.py"] >= 0.6
+    last = output.splitlines()[-1]
+    match = re.fullmatch(
+        r"cost: \d+ s, (\d+) processor seconds, most of them for test_these.py \(1\)"
+        r" \(--costs: all\)",
+        last,
+    )
+    assert match, last
+    assert 1 <= int(match[1]) < 30
+
+
+def run_tests(clone: Path, tests: str, options: str) -> str:
+    """What pytest prints for one file of tests, in a new folder."""
     clone.mkdir()
     (clone / "pytest.ini").write_text(SETTINGS)
-    (clone / "conftest.py").write_text('pytest_plugins = ["selection"]\n')
-    (clone / "test_these.py").write_text(TESTS)
-    command = f"{sys.executable} -m pytest -n {processes} {options}"
+    (clone / "conftest.py").write_text('pytest_plugins = ["costs", "selection"]\n')
+    (clone / "test_these.py").write_text(tests)
+    command = f"{sys.executable} -m pytest {options}"
     env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins load for seconds
     done = subprocess.run(command, cwd=clone, env=env, shell=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    *lines, last = done.stdout.splitlines()
-    assert last.startswith(f"{counts} in ")
-    assert [line for line in lines if re.match(r"not run|skipped", line)] == said
-    assert "SKIPPED" not in done.stdout
+    return done.stdout

@@ -22,12 +22,15 @@ class Once:
 
     def __call__(self, name: str, fill: Callable[[Path], Any]) -> Path:
         """The folder of a name, after `fill` was called with it here or elsewhere."""
+        from costs import METER  # a plugin, which pytest loads after what conftest.py imports
+
         folder, done = self.top / name, self.top / f"{name}.done"
         self.top.mkdir(exist_ok=True)
         with FileLock(self.top / f"{name}.lock"):
             if not done.exists():
                 shutil.rmtree(folder, ignore_errors=True)  # what a failure has left
                 folder.mkdir()
-                fill(folder)
+                with METER.account("fixture", f"once::{name}"):
+                    fill(folder)
                 done.touch()
         return folder
