@@ -34,6 +34,7 @@ class Meter:
         self.counts_children = True
         self._open = [("process", "collecting, starting and ending")]
         self._charged = 0.0
+        self._of_living, self._looked = 0.0, 0.0
 
     @contextmanager
     def account(self, kind: str, name: str) -> Iterator[None]:
@@ -48,43 +49,47 @@ class Meter:
 
     def charge(self) -> None:
         """Charge what was used since the last call to the innermost open account."""
-        used = processor_seconds() if self.counts_children else time.process_time()
+        used = self._used() if self.counts_children else time.process_time()
         # Less than before: a process whose parent did not wait for it has ended.
         self.accounts[self._open[-1]] += max(0.0, used - self._charged)
         self._charged = used
 
+    def _used(self) -> float:
+        """The processor seconds of this process, and of all that it started, also if still alive.
 
-METER = Meter()
+        Where there is no /proc, children count when they have ended.
+        """
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except (ChildProcessError, AttributeError):
+            self._of_living = 0.0  # there is no child, as after most tests
+        else:
+            # To look at all processes takes milliseconds, as long as a small test.
+            if _TICK and time.monotonic() - self._looked > 0.1:
+                self._of_living, self._looked = _seconds_of_children(), time.monotonic()
+        return sum(os.times()[:4]) + self._of_living
 
 
-def processor_seconds() -> float:
-    """The processor seconds of this process, and of all that it started, also if still alive.
-
-    Where there is no /proc, children count when they have ended.
-    """
-    own = sum(os.times()[:4])
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except (ChildProcessError, AttributeError):
-        return own  # it has no child, as after most tests; looking for them takes a millisecond
+def _seconds_of_children() -> float:
+    """The processor seconds of the living children of this process, and of theirs."""
     processes: dict[int, list[tuple[int, int]]] = {}
-    for name in os.listdir("/proc") if _TICK else ():  # noqa: PTH208
+    for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             # Behind the name of the program, which may contain anything: its state, its parent; and
             # the user and system time of itself and of the children that it has waited for.
-            _, _, text = (
-                Path(f"/proc/{int(name)}/stat").read_text("utf-8", "replace").rpartition(")")
-            )
-        except (OSError, ValueError):
+            fields = path.read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:  # it has just ended
             continue
-        fields = text.split()
-        ticks = sum(map(int, fields[11:15]))
-        processes.setdefault(int(fields[1]), []).append((int(name), ticks))
+        used = sum(map(int, fields[11:15]))
+        processes.setdefault(int(fields[1]), []).append((int(path.parent.name), used))
     living, ticks = processes.pop(os.getpid(), []), 0
-    for process, of_process in living:
-        ticks += of_process
+    for process, used in living:
+        ticks += used
         living += processes.pop(process, [])
-    return own + ticks / (_TICK or 1)
+    return ticks / _TICK
+
+
+METER = Meter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
