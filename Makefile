@@ -24,11 +24,14 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 demo: $(DEMO)
 	@$(BIN)/attnbank demo
 
-# Without npm the tests that need the pages are skipped, and say so.
-test: $(STAMP) lint
+# Without npm the tests that need the pages are skipped, and say so. Style and types are checked
+# beside the tests; what is wrong with them stands at the end.
+test: $(STAMP)
 	@$(MAKE) --no-print-directory web || true
-	@echo "Running the tests (about 4 minutes on 2 cores)"
-	@$(BIN)/python -m pytest -q -n 2
+	@echo "Running the tests (about 4 minutes on 2 cores), checking style and types beside them"
+	@$(MAKE) --no-print-directory lint > $(VENV)/lint.txt 2>&1 & lint=$$!; \
+	$(BIN)/python -m pytest -q -n 2; status=$$?; \
+	wait $$lint || { cat $(VENV)/lint.txt; status=1; }; exit $$status
 
 slow: $(STAMP)
 	@$(MAKE) --no-print-directory web || true

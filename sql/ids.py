@@ -22,7 +22,8 @@ from attnbank.sql.names import quoted
 
 # The bits of an id below the number of its corpus or run: a billion documents of a thousand words.
 BITS = 40
-# The largest number of a corpus or run whose ids are 64-bit integers.
+# The largest number of a corpus or run whose ids are 64-bit integers. No bank uses it: the number
+# that would come next is always valid.
 LARGEST_OWNER = 1 << (63 - BITS)
 
 # What a column of ids refers to, by its name; `id` is that of its table.

@@ -17,7 +17,7 @@ from attnbank.ingest.corpora.corpus import Corpus, find_corpus_files
 from attnbank.ingest.corpora.document import FAULTS, LEFT_OUT, CorpusError, Problem, Sentence
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
-from attnbank.ingest.store.writer import Rows, forget_blocks, insert_row, next_ids, open_for_ingest
+from attnbank.ingest.store.writer import Rows, forget_blocks, insert_row, next_id, open_for_ingest
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import closed_on_error, connected, transaction
 from attnbank.sql.bank.opening import open_unless_new
@@ -140,7 +140,7 @@ def write_corpus_once(
     text = checked.text or read_text(corpus, on_progress).text
     assert text is not None
     with closing(text), transaction(connection):
-        id = next_ids(connection)["corpus"]
+        id = next_id(connection, "corpus")
         insert_row(connection, "corpus", id=id, **asdict(corpus.facts))
         for table in _TABLES:
             rows = text.query(f"from {table}").to_arrow_reader()

@@ -16,7 +16,7 @@ from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import READING_VERSION
 from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.deleting import Deletion, delete_run
-from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
+from attnbank.ingest.store.writer import insert_row, next_id, rows_by_name
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
@@ -100,7 +100,7 @@ def find_or_insert_model(connection: DuckDBPyConnection, facts: ModelFacts) -> i
                 [facts.series, facts.step, facts.tokens_seen, rows[0]["id"]],
             )
         return int(rows[0]["id"])
-    new = next_ids(connection)["model"]
+    new = next_id(connection, "model")
     with transaction(connection):
         insert_row(connection, "model", id=new, **columns)
     return new
@@ -237,7 +237,7 @@ def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str
 def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
     """Insert the row of a new run."""
     options = spec.options
-    number, started = next_ids(connection)["run"], provenance.now()
+    number, started = next_id(connection, "run"), provenance.now()
     with transaction(connection):
         insert_row(
             connection, "run", **spec.columns, id=number, name=_run_name(connection, spec),

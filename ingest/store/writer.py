@@ -13,9 +13,10 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import checkpoint_and_compact
-from attnbank.sql.bank.opening import existing, open_to_write
+from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.bank.upgrading import columns_of_this_format
-from attnbank.sql.errors import translate_errors
+from attnbank.sql.errors import BankError, translate_errors
+from attnbank.sql.ids import LARGEST_OWNER
 
 # One thread leaves the other cores to the model, and wrote the same rows in half the time.
 WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}
@@ -53,7 +54,7 @@ def open_for_changes(
     connection = open_to_write(bank, version, dict(settings or {}), makes=False, reads=reads)
     with closing(connection), translate_errors(bank, outcome, "type the same command again"):
         yield connection
-        checkpoint_and_compact(connection, existing(bank), has_deleted=has_deleted)
+        checkpoint_and_compact(connection, bank, has_deleted=has_deleted)
 
 
 @contextmanager
@@ -132,8 +133,22 @@ def rows_by_name(result: DuckDBPyConnection) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
+def next_id(connection: DuckDBPyConnection, kind: str) -> int:
+    """Return the next free id of a kind (corpus, model, run, probe).
+
+    Raises BankError if all are used.
+    """
+    id = next_ids(connection)[kind]
+    if id >= LARGEST_OWNER:
+        raise BankError(
+            f"The bank has used every number of a {kind}: {LARGEST_OWNER - 1:,}.",
+            "Use a new bank (-b FILE).",
+        )
+    return id
+
+
 def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:
-    """Return the next free id of each kind; ids of deleted rows are not used again."""
+    """Return the next id of each kind; ids of deleted rows are not used again."""
     return dict(connection.execute(registry.internal_statement("ingest/next_ids")).fetchall())
 
 

@@ -11,15 +11,16 @@ import errno
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-from weakref import WeakSet
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
 from attnbank.sql.bank.paths import check_is_duckdb
 from attnbank.sql.errors import (
     AttnbankWarning,
+    BankError,
     is_ending,
     is_full_disk,
     is_locked,
@@ -75,6 +76,33 @@ class Reader(Protocol):
 readers: WeakSet[Reader] = WeakSet()
 
 
+class OpenedFile(NamedTuple):
+    """The file that a connection writes to: its place, and what the system knows it by.
+
+    Meanwhile another file may be put at the place.
+    """
+
+    place: Path
+    identity: tuple[int, int] | None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file at the place is still this one."""
+        return self.identity == _identity(self.place)
+
+
+_opened: MutableMapping[DuckDBPyConnection, OpenedFile] = WeakKeyDictionary()
+
+
+def _identity(place: Path) -> tuple[int, int] | None:
+    """The device and the inode of a file; None if there is none."""
+    try:
+        status = place.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def connected(
     database: str = ":memory:", settings: Mapping[str, str] | None = None
 ) -> DuckDBPyConnection:
@@ -124,8 +152,17 @@ def connect(
         if reader.path.absolute().resolve() == place.resolve():
             reader.release()
     all_settings = STORAGE | WRITER | GUARDED | dict(settings or {})
-    with translate_errors(named, *full_disk):
-        connection = once_unlocked(lambda: connected(str(place), all_settings))
+    while True:
+        before = _identity(place)
+        with translate_errors(named, *full_disk):
+            connection = once_unlocked(lambda: connected(str(place), all_settings))
+        # Before it was locked, another process may have put a compacted copy in its place.
+        _opened[connection] = OpenedFile(place, _identity(place))
+        if before is None or before == _opened[connection].identity:
+            break
+        connection.close()
+        if not place.exists():
+            raise BankError(f"{named} was moved or deleted while it was opened.", "Check the path.")
     with closed_on_error(connection):
         _restrict(connection, (*files_of_bank(place), *reads), (next(part_names(place)),))
     return connection
@@ -205,16 +242,22 @@ class UnusedSpaceWarning(AttnbankWarning):
     """More than a tenth of a bank's file is unused, and there is no room to copy the rest."""
 
 
+class ReplacedWarning(AttnbankWarning):
+    """Another file was put at the place of a bank while it was written to."""
+
+
 def checkpoint_and_compact(
     connection: DuckDBPyConnection, path: Path, *, has_deleted: bool = False
 ) -> None:
     """Close a bank that was written to: move its log into the file, and give back unused space.
 
-    A full disk only warns, with KeptInLogWarning or UnusedSpaceWarning. With `has_deleted` the
-    space of deleted rows is estimated too, by a look at every table.
+    A full disk only warns, with KeptInLogWarning or UnusedSpaceWarning, and so does another file
+    at the place of the bank, with ReplacedWarning. With `has_deleted` the space of deleted rows is
+    estimated too, by a look at every table. Raises BankError if the bank was removed meanwhile.
     """
     import duckdb
 
+    opened = _opened[connection]
     with connection:
         try:
             connection.execute("checkpoint")
@@ -228,10 +271,29 @@ def checkpoint_and_compact(
                 stacklevel=2,
             )
             return
-        remove_parts(path.resolve())  # of a process that was killed while it compacted
+        if not opened.is_there:
+            _tell_of_replacement(path, opened.place)
+            return
+        remove_parts(opened.place)  # of a process that was killed while it compacted
         total, unused = space(connection, has_deleted=has_deleted)
         if unused >= LEAST_UNUSED and unused + _LEFT_BY_CLOSING > MOST_UNUSED * total:
-            _copy_database(connection, path.resolve(), total, unused)
+            _copy_database(connection, path, opened, total, unused)
+
+
+def _tell_of_replacement(path: Path, place: Path) -> None:
+    """Warn that another file is at the place of a bank; raise BankError if none is."""
+    if not place.exists():
+        raise BankError(
+            f"{path} was moved or deleted while it was written to.",
+            "What was committed is in the file that was moved; if it was deleted, type the same"
+            " command again.",
+        )
+    warnings.warn(
+        f"Another file was put at {path} while the bank was written to. It was left as it is: what"
+        " was committed is in the file that was there before.",
+        ReplacedWarning,
+        stacklevel=3,
+    )
 
 
 def space(connection: DuckDBPyConnection, *, has_deleted: bool = False) -> tuple[int, int]:
@@ -263,24 +325,30 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
     return blocks
 
 
-def _copy_database(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -> None:
+def _copy_database(
+    connection: DuckDBPyConnection, path: Path, opened: OpenedFile, total: int, unused: int
+) -> None:
     import duckdb
 
+    place = opened.place
     (name,) = connection.execute("select current_database()").fetchall()[0]
     try:
-        if shutil.disk_usage(path.parent).free < (total - unused) * 1.1:
+        if shutil.disk_usage(place.parent).free < (total - unused) * 1.1:
             raise OSError(errno.ENOSPC, "No space left for a copy")
         # A Ctrl-C must not stop the removal of the part.
-        with postponed() as interrupts, new_part(path) as part:
-            copy = part / path.name
+        with postponed() as interrupts, new_part(place) as part:
+            copy = part / place.name
             with interrupts.at_once():
                 connection.execute(f"attach {literal(str(copy))} as attnbank_copy")
                 connection.execute(f"copy from database {quoted(name)} to attnbank_copy")
                 connection.execute("checkpoint attnbank_copy")
                 connection.execute("detach attnbank_copy")
-            keep_owner_and_mode(copy, path.stat())
+            if not opened.is_there:  # which took as long as the copy
+                _tell_of_replacement(path, place)
+                return
+            keep_owner_and_mode(copy, place.stat())
             # The old file is still open, and so locked: no other process can have begun to write.
-            copy.replace(path)
+            copy.replace(place)
     except (duckdb.Error, OSError):  # the bank is whole, only larger than it need be
         warnings.warn(
             f"{unused / 1e6:.1f} MB of {path} are unused, and the disk has no space for the copy"

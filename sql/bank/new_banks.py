@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -39,6 +40,9 @@ _AGAIN = "type the same command"
 _RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
 # The first header of a DuckDB file, which holds the identifier that its log must name.
 _MAIN_HEADER = 4096
+
+# The name of a file in the cache.
+_NAME = re.compile("empty-[0-9a-f]{32}")
 
 # The empty banks of this process, by the name of their file in the cache.
 empty_banks: dict[str, bytes] = {}
@@ -180,8 +184,8 @@ def _write_cached(file: Path, content: bytes) -> None:
         with output_file(file) as opened:
             Path(opened.name).chmod(0o600)
             opened.write(hashlib.sha256(content).digest() + content)
-        for other in file.parent.glob("empty-*"):
-            if other != file:
+        for other in file.parent.iterdir():  # which may be a folder that has files of the user's
+            if other != file and _NAME.fullmatch(other.name) and read_cached(other) is not None:
                 other.unlink()
 
 

@@ -320,7 +320,7 @@ def install_temporarily(connection: DuckDBPyConnection) -> None:
 
 def fault_of_catalog(connection: DuckDBPyConnection) -> str | None:
     """What is wrong with the corpora, models and runs of the current database, in words."""
-    values = {"longest": LONGEST_NAME, "heads": MOST_HEADS, "numbers": LARGEST_OWNER}
+    values = {"longest": LONGEST_NAME, "heads": MOST_HEADS, "last": LARGEST_OWNER - 1}
     return _first_fault(connection, "catalog", values)
 
 

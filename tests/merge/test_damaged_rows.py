@@ -162,7 +162,9 @@ CATALOG = {
     "update run set corpus = 9": "its run x has no corpus or model",
     "update corpus set id = 8388609; update run set corpus = 8388609": "has the number 8388609",
     "update corpus set id = 0; update run set corpus = 0": "has the number 0",
-    "update run set id = 8388609": "its run x has the number 8388609",
+    "update run set id = 8388608": "its run x has the number 8388608",
+    "update model set id = 8388608; update run set model = 8388608": "its model m has the number",
+    "insert into used_id values ('run', 8388608)": "its deleted run has the number 8388608",
     "update run set name = repeat('x', 1000000)": "a name in it has 1000000 characters (xxx",
 }
 

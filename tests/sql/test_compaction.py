@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import old_banks
@@ -21,11 +23,13 @@ from attnbank.cli.app import run_command_line
 from attnbank.sql.bank import connections
 from attnbank.sql.bank.connections import (
     MOST_UNUSED,
+    ReplacedWarning,
     UnusedSpaceWarning,
     checkpoint_and_compact,
     space,
 )
 from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import BankError
 
 
 def _blocks(path: Path) -> tuple[int, int]:
@@ -167,6 +171,7 @@ import sys
 from pathlib import Path
 from attnbank.sql.bank import connections
 from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import BankError
 from attnbank.sql.bank.connections import checkpoint_and_compact
 connections.LEAST_UNUSED = 1
 path = Path(sys.argv[1])
@@ -218,6 +223,70 @@ def test_a_disk_without_room_for_the_copy_is_told(big: Path, tmp_path: Path) -> 
     assert f"of {bank} are unused" in str(warned[0].message)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bank.duckdb"]
     assert query_bank(bank, "select count(*) from attention where sequence % 3 = 0")[0] == (0,)
+
+
+def _delete_while(bank: Path, happens: Callable[[], object]) -> None:
+    """Delete rows of a bank; before it is compacted, something happens to the file."""
+    connection = open_to_write(bank, "test")
+    connection.execute("delete from attention where sequence % 3 = 0")
+    happens()
+    checkpoint_and_compact(connection, bank, has_deleted=True)
+
+
+def test_another_bank_that_is_put_in_its_place_stays(big: Path, tmp_path: Path) -> None:
+    bank, other = (Path(shutil.copy(big, tmp_path / name)) for name in ("bank", "other"))
+    content = other.read_bytes()
+
+    def swap() -> None:
+        bank.rename(tmp_path / "moved")
+        other.rename(bank)
+
+    with pytest.warns(ReplacedWarning, match="Another file was put at"):
+        _delete_while(bank, swap)
+    assert bank.read_bytes() == content
+    kept = "select count(*) from attention where sequence % 3 = 0"
+    assert query_bank(tmp_path / "moved", kept) == [(0,)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bank", "moved"]
+
+
+def test_a_link_that_is_pointed_elsewhere_does_not_matter(big: Path, tmp_path: Path) -> None:
+    own, other = (Path(shutil.copy(big, tmp_path / name)) for name in ("own", "other"))
+    content, link = other.read_bytes(), tmp_path / "link"
+    link.symlink_to(own)
+
+    def point_elsewhere() -> None:
+        link.unlink()
+        link.symlink_to(other)
+
+    _delete_while(link, point_elsewhere)
+    assert other.read_bytes() == content and own.stat().st_size < len(content) * 0.9
+    assert _is_tidy(own)
+
+
+def test_a_bank_that_is_removed_meanwhile_is_an_error(big: Path, tmp_path: Path) -> None:
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    with pytest.raises(BankError, match="was moved or deleted while it was written to"):
+        _delete_while(bank, bank.unlink)
+    assert not bank.exists()
+
+
+def test_a_file_that_is_replaced_before_it_is_locked_is_opened_again(
+    big: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a command that compacts it between the two."""
+    bank, other = (Path(shutil.copy(big, tmp_path / name)) for name in ("bank", "other"))
+    change_bank(other, "delete from attention")
+    connected = connections.connected
+
+    def connect_and_replace(*args: Any) -> duckdb.DuckDBPyConnection:
+        connection = connected(*args)
+        if other.exists():
+            other.rename(bank)
+        return connection
+
+    monkeypatch.setattr(connections, "connected", connect_and_replace)
+    with open_to_write(bank, "test") as connection:
+        assert connection.execute("select count(*) from attention").fetchall() == [(0,)]
 
 
 def test_the_next_command_removes_what_a_killed_one_left(big: Path, tmp_path: Path) -> None:

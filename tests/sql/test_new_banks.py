@@ -119,6 +119,21 @@ def test_no_folder_for_it_is_no_error(folder: Path, tmp_path: Path) -> None:
     assert _made(tmp_path / "made.duckdb") and folder.is_file()
 
 
+@pytest.mark.usefixtures("small")
+def test_other_files_in_the_folder_of_the_cache_stay(folder: Path, tmp_path: Path) -> None:
+    assert _made(tmp_path / "made.duckdb")
+    (cached,) = folder.iterdir()
+    others = [folder / "empty-results.csv", folder / f"empty-{'0' * 32}", folder / "empty-folder"]
+    for other in others[:2]:
+        other.write_text("mine")
+    others[2].mkdir()
+    shutil.copy(cached, folder / f"empty-{'1' * 32}")  # as that of another version
+    shutil.copy(cached, folder / "empty-bank")
+    cached.unlink()
+    assert _made(tmp_path / "again.duckdb")
+    assert sorted(folder.iterdir()) == sorted([*others, folder / "empty-bank", cached])
+
+
 def test_a_name_that_duckdb_gives_a_schema_is_refused_in_capitals_too(tmp_path: Path) -> None:
     for name in ("main.duckdb", "Temp.duckdb"):
         with pytest.raises(BankError, match="DuckDB would confuse it with a schema"):

@@ -19,7 +19,7 @@ from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import BankError, CallError
 
 ENTITIES = [
     "corpus",
@@ -129,6 +129,19 @@ def test_no_id_is_given_again(tmp_path: Path, options_for: Options) -> None:
     ) == query_bank(bank, "select count(*) from sequence")
     with open_bank(bank) as opened:  # and everything fits together
         assert opened.query("head_accuracy", run="press/tiny-bert").height > 0
+
+
+def test_a_number_that_is_too_large_is_refused_before_anything_is_written(
+    tmp_path: Path, options_for: Options
+) -> None:
+    bank = make_bank(tmp_path / "bank.duckdb", {"corpus": "id,name\n1,other\n"})
+    change_bank(bank, "insert into used_id values ('corpus', 8388607)")
+    before = query_bank(bank, "select (select max(id) from corpus), count(*) from word")
+    with pytest.raises(BankError, match="The bank has used every number of a corpus: 8,388,607"):
+        ingest(options_for(bank))
+    assert query_bank(bank, "select (select max(id) from corpus), count(*) from word") == before
+    with open_bank(bank) as opened:
+        opened.info()
 
 
 @pytest.mark.slow

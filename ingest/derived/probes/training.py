@@ -42,7 +42,7 @@ from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentence
 from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, ProbeInput, Task, read_task
 from attnbank.ingest.models.runtime import device_of
 from attnbank.ingest.store.deleting import table_references
-from attnbank.ingest.store.writer import insert, insert_row, next_ids
+from attnbank.ingest.store.writer import insert, insert_row, next_id
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import checkpoint_and_compact, transaction
 from attnbank.sql.bank.opening import open_to_read, open_to_write
@@ -125,7 +125,7 @@ def _run_task(
     with torch.inference_mode():
         for batch in Batches(connection, task, task.test, test_sentences, device, keeps=False):
             loss, word_scores = loss_of(scorer, batch)
-            total += float(loss)
+            total += float(loss.detach())
             entry = batch.entry[batch.is_word].cpu().numpy()
             predicted[entry] = word_scores.argmax(2)[batch.is_word].cpu().numpy()
             if weights is not None:
@@ -221,7 +221,7 @@ def run_epoch(
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
-            total += float(loss)
+            total += float(loss.detach())
             words += int((batch.gold >= 0).sum())
     return total / words
 
@@ -603,7 +603,7 @@ def _write_probe(
 ) -> int:
     """Write a probe in one transaction, replacing those of `_find_same`; return its id."""
     with transaction(connection):
-        probe = next_ids(connection)["probe"]
+        probe = next_id(connection, "probe")
         for same in _find_same(connection, task):
             for reference in table_references(connection):
                 if reference.target == "probe":

@@ -15,13 +15,19 @@ select
 from run
 where heads < 1 or model not in (select id from model) or corpus not in (select id from corpus)
 union all
-select 'its ' || kind || ' ' || left(name, 40) || ' has the number ' || id
+select 'its ' || kind || coalesce(' ' || left(name, 40), '') || ' has the number ' || id
 from (
     select 'corpus' as kind, id, name from corpus
     union all
+    select 'model', id, name from model
+    union all
     select 'run', id, name from run
+    union all
+    select 'probe', id, null from probe
+    union all
+    select 'deleted ' || kind, last, null from used_id where last > 0
 ) as numbered_row
-where id not between 1 and $numbers
+where id not between 1 and $last
 union all
 select 'a name in it has ' || length(name) || ' characters (' || left(name, 40) || '…)'
 from (
