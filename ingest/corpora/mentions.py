@@ -341,7 +341,9 @@ def _is_capitalised(words: Sequence[Word], head: int) -> bool:
 # `(e1-person-1)` is a mention of one word, and `(e5[1/2]-...` the first of two parts of a
 # discontinuous mention. `# global.Entity` names the fields between the hyphens. Brackets have the
 # entity's id, so mentions may cross. Where no field is an id (Coptic Scriptorium:
-# `(place-Alexandria)person)`), they have the first field instead.
+# `(place-Alexandria)person)`), they have the first field instead. Older corpora have the id behind
+# the type, in both brackets, and not all declare it: `(person-2` and `person-2)` (GUM before 2.8,
+# AMALGUM).
 
 # Possessive quantifiers: backtracking over a long value without brackets would take very long.
 _CHUNK = re.compile(r"\(([^()]++)(\)?)|([^()]++)\)")
@@ -373,8 +375,38 @@ class Notation:
         heads = tuple((name, column[name]) for name in _HEAD_FIELDS if name in column)
         return cls(len(names), entity or 0, type, heads, column.get("identity"), entity is not None)
 
+    def closed_id(self, text: str) -> str:
+        """The id in a closing bracket: all of it, or at its place as in an opening one."""
+        values = text.split("-", self.count - 1)
+        return values[self.entity] if len(values) > self.entity else values[0]
 
-COREFUD = Notation.parse_declaration("eid-etype-head-other")  # where no global.Entity is declared
+
+# The usual order, and that of older corpora.
+COREFUD = Notation.parse_declaration("eid-etype-head-other")
+TYPE_FIRST = Notation.parse_declaration("etype-eid-other")
+
+
+def infer_notation(
+    cells: Sequence[tuple[int, int, str]],
+) -> tuple[Notation, Departure | None] | None:
+    """Infer the order of the fields from the first opening bracket of a file that declares none.
+
+    `cells` are as in `entity_spans`. Returns None if they have no bracket of two fields, and with
+    the notation a departure if the bracket does not tell which of two fields is the id.
+    """
+    for _, line, value in cells:
+        for opening, _, _ in _CHUNK.findall(value):
+            first, *others = opening.split("-")
+            if not others:
+                continue
+            is_number = others[0].isdecimal()
+            if first.isalpha() and is_number:
+                return TYPE_FIRST, None
+            if first.isalpha() or is_number:
+                fact = f"without # global.Entity, {first!r} in ({opening} is taken for the entity"
+                return COREFUD, Departure("undeclared-entity", fact, line)
+            return COREFUD, None
+    return None
 
 
 @dataclass(slots=True)
@@ -412,7 +444,7 @@ class _BracketParser:
                 if single:
                     self.close_mention(id, node, line)
             else:
-                self.close_mention(closing.partition("-")[0], node, line)
+                self.close_mention(self.notation.closed_id(closing), node, line)
         if at != len(value) or not value:
             fact = f"cannot read Entity={value} from {value[at:]!r} on"
             raise FaultError("bad-entity", fact, line)
@@ -496,6 +528,46 @@ def entity_spans(
         if not span.words
     ]
     return sorted((s for s in spans if s.words), key=lambda s: (s.words[0], -s.words[-1])), zeros
+
+
+def cluster_spans(cells: Sequence[tuple[int, int, str]], nodes: Sequence[int]) -> list[EntitySpan]:
+    """Parse the mentions of a sentence in the notation of CorefUD 0.x, in the order of the text.
+
+    The head of a mention has `ClusterId=e1|MentionSpan=2-4,6`, that of several mentions
+    `ClusterId[1]=...`. `cells` has the 0-based index in `nodes`, the line and MISC of each head;
+    `nodes` is as in `entity_spans`. Mentions of empty nodes alone are left out. Raises FaultError
+    (bad-entity or too-many-mentions).
+    """
+    ids: list[str] = []
+    word = empty = 0
+    for node in nodes:
+        word, empty = (node, 0) if node else (word, empty + 1)
+        ids.append(f"{word}.{empty}" if empty else str(word))
+    places = {id: at for at, id in enumerate(ids)}
+    spans = []
+    for node, line, misc in cells:
+        values = dict(item.split("=", 1) for item in misc.split("|") if "=" in item)
+        for name, entity in values.items():
+            attribute, bracket, number = name.partition("[")
+            if attribute != "ClusterId":
+                continue
+            text = values.get(f"MentionSpan{bracket}{number}", ids[node])
+            covered: set[int] = set()
+            for part in text.split(","):
+                first, dash, last = part.partition("-")
+                last = last if dash else first
+                if not places.get(first, len(ids)) <= places.get(last, -1):
+                    fact = f"MentionSpan={text} names words that the sentence does not have"
+                    raise FaultError("bad-entity", fact, line)
+                covered.update(range(places[first], places[last] + 1))
+            words = tuple(nodes[at] for at in sorted(covered) if nodes[at])
+            if words:
+                head = (nodes[node],) if nodes[node] in words else ()
+                type = values.get(f"ClusterType{bracket}{number}")
+                parts = text.count(",") + 1
+                spans.append(EntitySpan(entity, words, head, type, None, parts, "head"))
+    check_covered([len(span.words) for span in spans], cells[0][1] if cells else 0)
+    return sorted(spans, key=lambda span: (span.words[0], -span.words[-1]))
 
 
 def _entity_span(mention: _OpenMention, nodes: Sequence[int], notation: Notation) -> EntitySpan:

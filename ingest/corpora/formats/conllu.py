@@ -27,7 +27,14 @@ from attnbank.ingest.corpora.document import (
     check_tree,
 )
 from attnbank.ingest.corpora.format import Format, Start, blocks, decode, split_lines
-from attnbank.ingest.corpora.mentions import COREFUD, Notation, entity_spans, mentions_of
+from attnbank.ingest.corpora.mentions import (
+    COREFUD,
+    Notation,
+    cluster_spans,
+    entity_spans,
+    infer_notation,
+    mentions_of,
+)
 from attnbank.sql.names import without_subtype
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
@@ -114,7 +121,7 @@ class _ConlluReader:
         self.sentences: set[str] = set()  # ids, which need only be unique within the document
         self.unnamed = 0
         self.paragraph = 0
-        self.notation = COREFUD
+        self.notation: Notation | None = None  # until a comment or a bracket tells it
         self.columns: _PlusColumns | None = None  # if they are not the ten of CoNLL-U
 
     def read_block(self, line: int, block: bytes) -> Sentence | Problem | None:
@@ -205,17 +212,24 @@ class _ConlluReader:
             word.upos in _SIGNS for word in sentence.words
         ):
             raise FaultError("withheld-text", "every word has the form _", sentence.line)
-        spans, zeros = entity_spans(sentence.entities, sentence.nodes, self.notation)
         fault: FaultError | None = None
+        if self.notation is None and (inferred := infer_notation(sentence.entities)):
+            self.notation, departure = inferred
+            if departure is not None:
+                fault = self.note_departure(departure.id, departure.fact, departure.line)
+        notation = self.notation or COREFUD
+        spans, zeros = entity_spans(sentence.entities, sentence.nodes, notation)
+        if sentence.clusters and not spans:
+            spans = cluster_spans(sentence.clusters, sentence.nodes)
         spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
-            fault = self.note_departure("text-mismatch", fact, comments.lines["text"])
+            fault = self.note_departure("text-mismatch", fact, comments.lines["text"]) or fault
             metadata["text"] = text  # kept, since the text is rebuilt from the words
             text = None
         elif text is not None and (fact := _respace(sentence, text)):
-            fault = self.note_departure("space-mismatch", fact, comments.lines["text"])
+            fault = self.note_departure("space-mismatch", fact, comments.lines["text"]) or fault
         words = tuple(sentence.words)
-        if not self.notation.is_grouped:
+        if not notation.is_grouped:
             spans = [
                 replace(span, entity=f"{span.entity} {self.mentions + at}")
                 for at, span in enumerate(spans, start=1)
@@ -333,6 +347,7 @@ class _SentenceRows:
     tokens: list[tuple[str, bool]] = field(default_factory=list)  # each range once: form, space
     nodes: list[int] = field(default_factory=list)  # word indices, 0 for an empty node
     entities: list[tuple[int, int, str]] = field(default_factory=list)  # node, line, value
+    clusters: list[tuple[int, int, str]] = field(default_factory=list)  # node, line, MISC
     noted: list[tuple[str, str, int]] = field(default_factory=list)  # departures: id, fact, line
     line: int = 0  # of the first row
     blanks: int = 0  # words whose form is made of underscores
@@ -433,7 +448,7 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
             sentence.empty_nodes += 1
             if deps != "_":
                 enhanced.append((at, deps))
-            if "Entity=" in misc:
+            if "Entity=" in misc or "ClusterId" in misc:
                 _parse_misc(misc, sentence, at)
             nodes.append(0)
             continue
@@ -543,6 +558,8 @@ def _parse_misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, st
             items.append(item)
             if item == "NewPar=Yes":
                 sentence.new_paragraph = len(sentence.nodes)
+            elif item.startswith(("ClusterId=", "ClusterId[1]=")):
+                sentence.clusters.append((len(sentence.nodes), line, misc))
     return space_after, "|".join(items) or None
 
 
@@ -597,6 +614,9 @@ def _parse_range(
         raise FaultError("range-overlap", fact, line)
     if start != index + 1 or last <= start:
         raise FaultError("range-order", f"multiword token {id} above word {index + 1}", line)
+    if "Entity=" in misc or "ClusterId" in misc:
+        fact = f"a mention on the line of the multiword token {form!r}, not of its words"
+        raise FaultError("bad-entity", fact, line)
     return _MultiwordToken(start, last, form, "SpaceAfter=No" not in misc.split("|"))
 
 
