@@ -316,6 +316,14 @@ def print_measured(report: SurprisalReport) -> None:
             f"{count_noun(report.unmeasurable, 'pair')} could not be measured: nothing precedes the"
             " verb, a causal model has not seen its subject yet, or the text is too long"
         )
+    if report.unpreceded:
+        notify(
+            f"{count_noun(report.unpreceded, 'pair')} could not be measured: nothing precedes the"
+            " first word, in which the texts differ (attnbank ingest ... --bos puts a token before"
+            " each text)"
+        )
+    if report.too_long:
+        notify(f"{count_noun(report.too_long, 'pair')} could not be measured: the text is too long")
     if report.outdated:
         be, them = ("was", "it") if len(report.outdated) == 1 else ("were", "them")
         notify(

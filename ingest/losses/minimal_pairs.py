@@ -31,12 +31,14 @@ MOST_BYTES = (
 )  # of such a file, decompressed; its words take up to 25 times as much memory
 
 _NAMES = {
-    "good": ("good", "sentence_good"),
-    "bad": ("bad", "sentence_bad"),
+    "good": ("good", "sentence_good", "good_sentence", "sen"),
+    "bad": ("bad", "sentence_bad", "bad_sentence", "wrong_sen"),
     "paradigm": ("uid", "paradigm", "linguistics_term"),  # the first that the file has
 }
 _LINE_REMEDY = "Correct the line or delete it."
 _HEADER_REMEDY = "Give a header with good and bad, or exactly two columns: good, then bad."
+# What the first column of a list of labelled sentences has, which is no list of pairs.
+_LABELS = frozenset({"true", "false", "0", "1", "*", "good", "bad", "acceptable", "unacceptable"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -100,11 +102,13 @@ def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
 def read_pairs(path: Path) -> list[Pair]:
     """Read the pairs of a file, in order.
 
-    A JSON lines file has an object on each line, with the keys of BLiMP. Any other file is a table
-    in UTF-8, separated by tabs, or by commas (with quoted cells) if its name ends in .csv. A header
-    names the columns good and bad (or sentence_good and sentence_bad), and may name UID or
-    paradigm; without a header there are two columns. The file may be compressed with gzip. Raises
-    CallError, with the number of the line, for an invalid file.
+    A JSON file has an object on each line, or a list of objects, with the keys of BLiMP. Any other
+    file is a table in UTF-8, separated by tabs, or by commas (with quoted cells) if its name ends
+    in .csv; where the first line has none of these, by semicolons. A header names the columns good
+    and bad (or sentence_good and sentence_bad, good_sentence and bad_sentence, or sen and wrong_sen
+    as MultiBLiMP does), and may name UID or paradigm; without a header there are two columns. The
+    file may be compressed with gzip. Raises CallError, with the number of the line, for an invalid
+    file.
     """
     source = CorpusFile(str(path), path, compressed=path.suffix == ".gz")
     stem = escape_control(source.stem)  # the name of a file may be invalid UTF-8
@@ -143,10 +147,15 @@ def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Fields]]:
     line, text = next(((line, text) for line, text in lines if text.strip()), (0, ""))
     if text.lstrip().startswith("{"):
         yield from _json_rows(chain([(line, text)], lines))
+    elif text.lstrip().startswith("["):
+        yield from _json_list(text, (text for _, text in lines), line)
     elif text:
         is_csv = source.path.name.removesuffix(".gz").lower().endswith(".csv")
+        usual = "," if is_csv else "\t"
+        separator = ";" if usual not in text and ";" in text else usual
         texts = (f"{text}\n" for _, text in lines)
-        yield from _table_rows(_split_rows(chain([f"{text}\n"], texts), line, is_csv=is_csv))
+        rows = _split_rows(chain([f"{text}\n"], texts), line, separator, is_quoted=is_csv)
+        yield from _table_rows(rows)
 
 
 def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
@@ -154,7 +163,7 @@ def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
     size = 0
     for line, raw in enumerate(source.lines(), start=1):
         size += len(raw)
-        if len(raw) > MOST_LINE:
+        if len(raw) > MOST_LINE and not raw.lstrip().startswith(b"["):  # a list is one long line
             raise _LineError(line, f"the line has more than {MOST_LINE:,} bytes")
         if size > MOST_BYTES:
             raise _LineError(
@@ -171,23 +180,36 @@ def _json_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Fields]
             record = json.loads(text)
         except (ValueError, RecursionError):  # ValueError also for an integer of 5,000 digits
             raise _LineError(line, "the line is not JSON") from None
-        if not isinstance(record, dict):
-            raise _LineError(line, "the line is not a JSON object")
-        roles = _column_roles([*record], line)
-        if lacking := [role for role in ("good", "bad") if role not in roles]:
-            raise _LineError(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
-        values = [*record.values()]
-        yield line, {role: values[at] for role, at in roles.items()}
+        yield line, _fields_of_record(record, line, "the line")
+
+
+def _json_list(text: str, others: Iterable[str], line: int) -> Iterator[tuple[int, _Fields]]:
+    try:
+        records = json.loads("\n".join([text, *others]))
+    except (ValueError, RecursionError):
+        raise _LineError(line, "the list that begins here is not JSON") from None
+    for number, record in enumerate(records, start=1):
+        yield line, _fields_of_record(record, line, f"item {number} of the list")
+
+
+def _fields_of_record(record: Any, line: int, name: str) -> _Fields:
+    if not isinstance(record, dict):
+        raise _LineError(line, f"{name} is not a JSON object")
+    roles = _column_roles([*record], line)
+    if lacking := [role for role in ("good", "bad") if role not in roles]:
+        raise _LineError(line, f"{name} has no {' or '.join(_NAMES[lacking[0]][:2])}")
+    values = [*record.values()]
+    return {role: values[at] for role, at in roles.items()}
 
 
 def _split_rows(
-    texts: Iterable[str], first: int, *, is_csv: bool
+    texts: Iterable[str], first: int, separator: str, *, is_quoted: bool
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, with the numbers of the lines where they begin."""
-    if is_csv:
-        rows = csv.reader(texts, strict=True)
-    else:  # cells are not quoted: a text may begin with a quotation mark
-        rows = csv.reader(texts, delimiter="\t", quoting=csv.QUOTE_NONE)
+    if is_quoted:
+        rows = csv.reader(texts, delimiter=separator, strict=True)
+    else:  # a text may begin with a quotation mark
+        rows = csv.reader(texts, delimiter=separator, quoting=csv.QUOTE_NONE)
     while True:
         line = first + rows.line_num
         try:
@@ -204,6 +226,9 @@ def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _F
     line, first = next(rows)
     roles = _column_roles(first, line)
     if not roles and len(first) == 2:
+        if first[0].strip().casefold() in _LABELS and len(first[1].split()) > 1:
+            fact = f"{first[0].strip()!r} is a label, not a text: these are no pairs"
+            raise _LineError(line, fact, _HEADER_REMEDY)
         roles = {"good": 0, "bad": 1}
         rows = chain([(line, first)], rows)
     elif not {"good", "bad"} <= {*roles}:

@@ -8,6 +8,7 @@ sets together, so that an interrupted measurement resumes with the inputs that h
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -60,10 +61,11 @@ class SurprisalReport:
 
     `words` have a surprisal; `first_words` have none because nothing precedes them, and
     `sharing_words` because another word of their position has it. `is_new` is false if the bank had
-    all results already. `unmeasurable` counts the pairs that the model cannot score (a verb with
-    nothing before it or, for a causal model, before its subject). `outdated` are ablations whose
-    baseline surprisals have changed. `ends` are the tokens that end a text, for a causal model
-    whose vocabulary marks spaces.
+    all results already. Pairs that the model cannot score: `unmeasurable` are those of agreement (a
+    verb with nothing before it or, for a causal model, before its subject), `unpreceded` those of
+    files that differ in their first word, or have no other, where nothing precedes it, `too_long`
+    the others. `outdated` are ablations whose baseline surprisals have changed. `ends` are the
+    tokens that end a text, for a causal model whose vocabulary marks spaces.
     """
 
     run: str
@@ -74,6 +76,8 @@ class SurprisalReport:
     controls: int = 0
     pairs: dict[str, int] = field(default_factory=dict)
     unmeasurable: int = 0
+    too_long: int = 0
+    unpreceded: int = 0
     is_new: bool = True
     outdated: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -388,7 +392,9 @@ class _SurprisalJob:
         if unmeasured:
             pairs = _PairBatches(self, unmeasured)
             run_batches(pairs)
-            report.unmeasurable = pairs.unmeasurable
+            report.unpreceded = pairs.unpreceded
+            report.unmeasurable = pairs.unmeasurable[AGREEMENT]
+            report.too_long = pairs.unmeasurable.total() - report.unmeasurable - report.unpreceded
 
     def _average_outputs(self) -> None:
         """Compute the mean output of each head over the tokens of the run."""
@@ -550,7 +556,9 @@ _ScoredPairs = tuple[str, list[Pair], np.ndarray]
 class _PairBatches(_Batches):
     def __init__(self, job: _SurprisalJob, unmeasured: dict[str, list[Pair]]) -> None:
         super().__init__(job, "judging")
-        self.unmeasured, self.unmeasurable = unmeasured, 0
+        self.unmeasured = unmeasured
+        self.unmeasurable: Counter[str] = Counter()  # by source
+        self.unpreceded = 0
 
     def batches(self, query: Query, check: Callable[[], None]) -> Iterator[_Pairs]:
         self.progress.start(0, 0.0, sum(map(len, self.unmeasured.values())))
@@ -582,7 +590,15 @@ class _PairBatches(_Batches):
         if pair.is_inverted and self.job.model.head == "causal":
             return None
         good, bad = (self._text_of_side(side, pair.at) for side in (pair.good, pair.bad))
-        return None if good is None or bad is None else (good, bad)
+        if good is None or bad is None:
+            return None
+        if pair.at is None and self.job.model.head == "causal" and good.spans[0][0] == 0:
+            # Nothing precedes the first word, so that only the rest can be compared.
+            good, bad = (replace(text, spans=text.spans[1:]) for text in (good, bad))
+            if pair.good.words[0] != pair.bad.words[0] or not (good.spans and bad.spans):
+                self.unpreceded += 1
+                return None
+        return good, bad
 
     def _text_of_side(self, side: PairSide, at: int | None) -> Text | None:
         words, spaces, after = side.words, side.spaces, None
@@ -599,14 +615,12 @@ class _PairBatches(_Batches):
         if len(encoded.ids) > self.run["max_tokens"]:
             return None
         text = _text(encoded, at, after)
-        if at is None and is_causal and text.spans and text.spans[0][0] == 0:
-            text = replace(text, spans=text.spans[1:])  # nothing precedes the first word
         return text if text.spans else None
 
     def rows(self, scored: _ScoredPairs) -> BatchRows:
         """Return the rows of pairs; with all heads only those that the bank does not have."""
         source, pairs, nats = scored
-        self.unmeasurable += int(np.isnan(nats[0]).any(1).sum())
+        self.unmeasurable[source] += int(np.isnan(nats[0]).any(1).sum())
         rows = BatchRows(0, len(pairs), effort=len(pairs))
         count, numbers = len(pairs), np.array([pair.number for pair in pairs])
         columns = {

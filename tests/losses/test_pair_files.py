@@ -66,6 +66,14 @@ def test_blimp(tmp_path: Path) -> None:
         ("pairs.tsv", 'id\tgood\tbad\n1\tHe is.\tHe are.\n2\tA "b"\tA \'c\n'),
         ("pairs.csv", 'He is.,He are.\n"A ""b""",A \'c\n'),
         ("pairs.csv", 'bad,good,x\n\n"He\n\nare.",He is.,"1,2"\nA \'c,"A ""b""",\n'),
+        ("pairs.csv", 'good;bad\nHe is.;He are.\nA ""b"";A \'c\n'.replace('A ""b""', '"A ""b"""')),
+        ("pairs.txt", 'He is.;He are.\nA "b";A \'c\n'),
+        ("pairs.tsv", 'bad_sentence\tgood_sentence\nHe are.\tHe is.\nA \'c\tA "b"\n'),
+        ("pairs.tsv", 'wrong_sen\tsen\tverb\nHe are.\tHe is.\tis\nA \'c\tA "b"\tb\n'),
+        (
+            "pairs.json",
+            '[{"good": "He is.", "bad": "He are."},\n {"good": "A \\"b\\"", "bad": "A \'c"}]\n',
+        ),
         ("pairs.csv.gz", gzip.compress(b'He is.,He are.\n"A ""b""",A \'c\n', mtime=0)),
     ],
 )
@@ -99,8 +107,8 @@ def test_the_kind_of_a_row(tmp_path: Path) -> None:
         ("a.csv", 'a,b\n\n"a\nb,c\n', ":3: the row that begins here is not valid CSV: "),
         ("a.csv", 'a,b\n"a" b,c\n', ":2: the row that begins here is not valid CSV: "),
         ("a.csv", 'a,b\n"c\nd",e,f\n', ":2: expected 2 columns, found 3."),
-        ("a.jsonl", "{}\n", ":1: the object has no good or sentence_good."),
-        ("a.jsonl", '{"good": "a"}\n', ":1: the object has no bad or sentence_bad."),
+        ("a.jsonl", "{}\n", ":1: the line has no good or sentence_good."),
+        ("a.jsonl", '{"good": "a"}\n', ":1: the line has no bad or sentence_bad."),
         ("a.jsonl", '{"good": "a", "bad": "b"}\n\n[]\n', ":3: the line is not a JSON object."),
         ("a.jsonl", '{"good": "a", "bad": \n', ":1: the line is not JSON."),
         ("a.jsonl", f'{{"good": {"[" * 20000}\n', ":1: the line is not JSON."),
@@ -111,6 +119,11 @@ def test_the_kind_of_a_row(tmp_path: Path) -> None:
         ("a.jsonl", r'{"good": "a", "bad": "\ud800"}', ":1: bad has the character U+D800."),
         ("a.jsonl", r'{"good": "\u001b[2J", "bad": "b"}', ":1: good has the character U+001B."),
         ("a.jsonl", '{"good": "a", "Good": "c", "bad": "b"}\n', ":1: good is named twice."),
+        ("a.json", '[{"good": "a", "bad": "b"}, 1]', ":1: item 2 of the list is not a JSON object."),
+        ("a.json", '\n[{"good": "a"}]', ":2: item 1 of the list has no bad or sentence_bad."),
+        ("a.json", '[{"good": "a"', ":1: the list that begins here is not JSON."),
+        ("a.json", "[]", " has no pairs."),
+        ("a.tsv", "True\tHe is.\nFalse\tHe are.\n", ":1: 'True' is a label, not a text: these are"),
         ("a.tsv.gz", b"\x1f\x8b", ": "),
         ("a.tsv", b"a" * (minimal_pairs.MOST_LINE + 1), ":1: the line has more than 65,536 bytes."),
     ],
@@ -122,6 +135,12 @@ def test_what_is_wrong_is_told_by_its_line(
         _read(tmp_path, content, name)
     assert caught.value.fact.startswith(f"{tmp_path / name}{message}")
     assert caught.value.remedy
+
+
+def test_a_list_may_be_a_long_line(tmp_path: Path) -> None:
+    pair = {"good": "He is.", "bad": "He are."}
+    count = minimal_pairs.MOST_LINE // 20
+    assert len(_read(tmp_path, json.dumps([pair] * count), "pairs.json")) == count
 
 
 @pytest.mark.parametrize("name", ["missing.tsv", "."])
