@@ -444,6 +444,8 @@ def configure_tokenizer(
         else:
             id = input_tokenizer.tokenizer.token_to_id(options.bos_token)
             fact = f"The vocabulary of {name} has no token {options.bos_token}."
+        if id is not None and id >= (input_tokenizer.embeddings or id + 1):
+            id, fact = None, f"{name} has no embedding for that token."
         if id is None:
             raise CallError(fact, "Name one that it has: --bos-token TOKEN.")
         input_tokenizer = input_tokenizer.with_start_token(id)

@@ -407,27 +407,36 @@ def on_meta_device(name: str) -> Iterator[None]:
         yield
 
 
+# The most ids beyond the embeddings that special tokens may have.
+_MOST_SPECIALS = 100_000
+
+
 def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
     """Raise ModelError for a model that takes no text, or lacks embeddings for its vocabulary.
 
-    Call this before any use of the tokenizer: to serialize it takes time and memory proportional to
-    its largest id.
+    Special tokens may have none: text is never encoded as these, and those that a tokenizer adds to
+    it are checked by `check_special_tokens`. Call this before any use of the tokenizer: to
+    serialize it takes time and memory proportional to its largest id.
     """
     if "input_ids" not in inspect.signature(blank.forward).parameters:
         raise ModelError(
             f"{name} ({type(blank).__name__}) does not take text.", "Use a text encoder or decoder."
         )
-    last, id = max(tokenizer.get_vocab().items(), key=itemgetter(1))
+    vocabulary = tokenizer.get_vocab()
+    specials = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+    most = vocabulary_rows(blank) + _MOST_SPECIALS
+    needed = (item for item in vocabulary.items() if item[0] not in specials or item[1] >= most)
+    last, id = max(needed, key=itemgetter(1), default=("", 0))
     _check_ids(name, blank, [id], f" ({last[:40]!r})")
 
 
 def check_special_tokens(
     name: str, blank: Any, config: Any, input_tokenizer: InputTokenizer
 ) -> None:
-    """Raise ModelError if a special token, the padding or a segment id has no embedding."""
+    """Raise ModelError if a special token of an input, or a segment id, has no embedding."""
     frames = (input_tokenizer.single, input_tokenizer.pair)
     specials = [special for frame in frames for around in frame.around for special in around]
-    _check_ids(name, blank, [input_tokenizer.padding, *(special.id for special in specials)], "")
+    _check_ids(name, blank, [0, *(special.id for special in specials)], "")
     types = getattr(config, "type_vocab_size", 0)
     of_segments = (type for frame in frames for type in frame.types)
     segment = max(*(special.type for special in specials), *of_segments)

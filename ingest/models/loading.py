@@ -329,6 +329,7 @@ def _open_checkpoint(
 ) -> _CheckedModel:
     location, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(location, **settings)
+    config.return_dict = True  # the outputs are read by name
     family = family_of(config)
     family.check_supported(name, config)
     check_config(name, config)
@@ -341,7 +342,12 @@ def _open_checkpoint(
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
+    input_tokenizer = replace(input_tokenizer, embeddings=vocabulary_rows(blank))
+    if input_tokenizer.padding >= vocabulary_rows(blank):
+        input_tokenizer = replace(input_tokenizer, padding=0)  # masked, so that any token will do
     head = _own_head(name, config, tokenizer) if wanted == "own" else wanted
+    if head == "masked" and tokenizer.mask_token_id >= vocabulary_rows(blank):
+        raise ModelError(f"{name} has no embedding for its mask token.", _WITH_HEAD)
     needs_values = measure not in ("weights", "rollout")
     return _CheckedModel(
         config, family, tokenizer, input_tokenizer, blank,

@@ -188,6 +188,7 @@ class InputTokenizer:
     bos: Special | None = None  # added before the text by --bos or --bos-token
     first_word: FirstWord | None = None  # None if a token precedes it, or attention is not causal
     mask: str | None = None  # the text of the mask token, as [MASK]
+    embeddings: int | None = None  # of the model; special tokens with larger ids have none
 
     @classmethod
     def from_transformers(cls, tokenizer: Any) -> InputTokenizer:
@@ -211,7 +212,12 @@ class InputTokenizer:
         )
 
     def recognise_special_tokens(self) -> None:
-        """From now on, encode `[MASK]` and the like in a text as special tokens, not as text."""
+        """From now on, encode `[MASK]` and the like in a text as special tokens, not as text.
+
+        They remain text where the model lacks an embedding for one of them.
+        """
+        if self.embeddings and self.tokenizer.get_vocab_size() > self.embeddings:
+            return
         for way in (self.split_rules.start, self.split_rules.spaced, self.split_rules.joined):
             way.tokenizer.encode_special_tokens = False
 

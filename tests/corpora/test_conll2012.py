@@ -208,3 +208,26 @@ def test_the_last_of_six_columns_is_no_parse() -> None:
     (sentence,) = sentences(text)
     assert sentence.constituents == () and sentence.departures == ()
     assert mentions(sentence) == [("1", 1, 1)]
+
+
+@pytest.mark.parametrize("separator", [" ", "\t"])
+def test_words_and_documents_may_begin_with_a_number_sign(separator: str) -> None:
+    """Outside documents such a line is a comment."""
+    words = [("#tea", "(1)"), ("#", "-"), ("#end", "(1)")]
+    rows = "\n".join(separator.join(word) for word in words)
+    of_scorers = "\n".join(
+        separator.join(("#d", "0", str(at), *word)) for at, word in enumerate(words)
+    )
+    for text in (rows, of_scorers):
+        (sentence,) = sentences(f"# a comment\n#begin document (#d); \n{text}\n\n#end document\n")
+        assert [word.form for word in sentence.words] == ["#tea", "#", "#end"]
+        assert mentions(sentence) == [("1", 1, 1), ("1", 3, 3)]
+        assert sentence.document is not None and sentence.document.name == "#d"
+
+
+def test_marks_behind_invalid_bytes_are_read() -> None:
+    text = document("x", "a/NN/-", "b/NN/-").encode().replace(b" a ", b" \xff ")
+    text += document("y", "#c/NN/-").encode().replace(b"#begin", b"\xff\n#begin", 1)
+    read = list(read_conll2012(text.splitlines(keepends=True)))
+    assert [getattr(item, "id", None) for item in read] == ["not-utf8", None, "not-utf8"]
+    assert read[2].line == 7

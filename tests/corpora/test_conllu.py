@@ -309,3 +309,11 @@ def test_real_corpora(corpora: Path, name: str) -> None:
     misc = [item for cells in numbered for item in cells[9].split("|")]
     opened = sum(item.count("(") for item in misc if item.startswith("Entity="))
     assert sum(len(s.mentions) for s in read) == opened
+
+
+def test_white_space_is_no_form() -> None:
+    (problem,) = read_items(
+        "1\ttea\t_\tNOUN\t_\t_\t0\troot\t_\t_\n2\t \t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+    )
+    assert isinstance(problem, Problem)
+    assert (problem.id, problem.fact) == ("empty-form", "the form of word 2 is white space")

@@ -25,6 +25,7 @@ from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions
 
 # Possessive quantifiers: backtracking over a line of spaces would take very long.
 _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}+)\s*+)?")
+_MARKS = ("#begin document", "#end document")
 _LONGEST_MARK = 1000  # characters of a line that begins a document
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _NONE = ("", "-", "_", "*")
@@ -73,11 +74,13 @@ class _ColumnReader:
         except FaultError as fault:
             yield fault.problem
             text = block.decode("utf-8", "replace")
-            lines = [row if row.startswith("#") else "#" for row in split_lines(text)]
+            lines = [row if row.startswith(_MARKS) else "" for row in split_lines(text)]
         for at, row in enumerate(lines, start=line):
             self.line = at
-            if not row.startswith("#") or "\t" in row:
-                words.append(row)
+            if not row.startswith(_MARKS):
+                # Within a document, a word or the name in the first column may begin with #.
+                if row and (self.document is not None or not row.startswith("#")):
+                    words.append(row)
                 continue
             if words:
                 yield self.parse_sentence(words, at - len(words))
@@ -90,8 +93,8 @@ class _ColumnReader:
             yield self.parse_sentence(words, self.line + 1 - len(words))
 
     def read_mark(self, row: str, line: int) -> None:
-        """Begin or end a document at a line with #; others are comments. Raises FaultError."""
-        if row.startswith("#begin document"):
+        """Begin or end a document. Raises FaultError."""
+        if row.startswith(_MARKS[0]):
             before = self.document if self.begun else None
             match = _BEGIN.fullmatch(row) if len(row) <= _LONGEST_MARK else None
             name = match[1] if match else f"document at line {line}"
@@ -108,7 +111,7 @@ class _ColumnReader:
             if repeated:
                 fact = f"a document above is also called {name}"
                 raise FaultError("duplicate-document", fact, line)
-        elif row.startswith("#end document"):
+        else:
             before, self.document, self.pending = self.document, None, False
             if before is None:
                 raise FaultError("missing-begin", "#end document without #begin document", line)

@@ -635,7 +635,8 @@ def _column_fault(cells: list[str], line: int, last: bool, expected: int = _COLU
 
 def _empty_fault(cells: list[str], line: int) -> FaultError:
     if not cells[1].strip():
-        return FaultError("empty-form", f"word {cells[0]} has no form", line)
+        fact = f"the form of word {cells[0]} is white space" if cells[1] else ""
+        return FaultError("empty-form", fact or f"word {cells[0]} has no form", line)
     name = _NAMES[cells.index("")]
     id = "empty-deprel" if name == "DEPREL" else "empty-column"
     return FaultError(id, f"{name} is empty for {cells[1]!r}", line)

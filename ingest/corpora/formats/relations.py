@@ -61,8 +61,8 @@ def _parse_rows(rows: list[str], line: int) -> tuple[Word, ...]:
 
 
 def _is_relations(start: Start) -> bool:
-    matching = sum(bool(_LINE.fullmatch(line)) for line in start.uncommented)
-    return start.is_text and 2 * matching > len(start.uncommented)
+    matching = sum(bool(_LINE.fullmatch(line)) for line in start.lines)  # a word may begin with #
+    return start.is_text and 2 * matching > len(start.lines)
 
 
 FORMAT = Format(
