@@ -126,8 +126,13 @@ def _unexpected(
     words = fixed | _TERMINAL_NAMES
     names = sorted({words[name] for name in expected if name in words})
     alternatives = ", ".join(names[:_MAX_EXPECTED]) if len(names) <= _MAX_EXPECTED else ""
-    before = text.split("\n")[position.line - 1][: position.column - 1]
-    if unexpected == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
+    line, at = text.split("\n")[position.line - 1], position.column - 1
+    for layered in re.finditer(r"(\w+)\[(\w+)\]", line):  # as in FEATS
+        if layered.start() < at < layered.end():
+            name = f"{layered[1]}__{layered[2]}"
+            fact = "a layered feature is written with two underscores."
+            return RequestError(position, fact, f"Write {name}.")
+    if unexpected == "'-['" and line[:at].endswith("<"):  # A <-[x]- B, as people write from habit
         return RequestError(
             position, "edges are written from head to dependent.", "Write B -[x]-> A."
         )

@@ -16,6 +16,7 @@ from attnbank.sql.errors import CallError
     [
         ("pattern { A -[obj]> B }", 1, 18, "Unexpected ']'"),
         ("pattern { A [upos=NOUN }", 1, 24, "]"),
+        ("pattern { N [Number[psor]=Sing] }", 1, 20, "Write Number__psor"),
         ("pattern {\n  A [upos=NOUN];\n  A <-[obj]- B }", 3, 6, "from head to dependent"),
         ("pattern { A -[obj]-> B", 1, 23, "end of the request"),
         ("Pattern { A [] }", 1, 1, "pattern"),
