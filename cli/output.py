@@ -452,7 +452,8 @@ def _facts(ctx: click.Context) -> dict[str, Any]:
     options = {
         name: _without_secrets(value)
         for name, value in ctx.params.items()
-        if name != "force" and value not in (None, False, ())
+        # Not `in (None, False, ())`, which 0 is, too.
+        if name != "force" and value is not None and value is not False and value != ()
     }
     facts = {"command": ctx.command_path, "options": options, **ctx.meta.get(_FACTS, {})}
     return provenance.whole(facts, None if "exports" in facts else bank_path(ctx))

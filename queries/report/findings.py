@@ -86,16 +86,27 @@ def _random_weights(answer: SectionAnswer, answers: Answers) -> Iterator[str]:
     yield (
         f"Found better than by random weights ({control}), each with its best head:"
         f" {significant.height or 'none'} of {tested.height} relations (p < {_ALPHA:g}, corrected"
-        f" for the relations){_not_found(tested)}."
+        f" for the relations){_worse(tested)}{_not_found(tested)}."
     )
 
 
+def _worse(tested: pl.DataFrame) -> str:
+    worse = tested.filter(pl.col("p") < _ALPHA, pl.col("difference") <= 0)
+    return _some("; found worse", worse)
+
+
 def _not_found(tested: pl.DataFrame) -> str:
-    rest = tested.filter(pl.col("p") >= _ALPHA)["relation"].to_list()
-    if not rest:
+    return _some("; not by more than chance", tested.filter(pl.col("p") >= _ALPHA))
+
+
+def _some(fact: str, rows: pl.DataFrame) -> str:
+    """Name the first relations of rows; empty if there are none."""
+    relations = rows["relation"].to_list()
+    if not relations:
         return ""
-    more = f" and {len(rest) - _MOST_NAMED} more" if len(rest) > _MOST_NAMED else ""
-    return f"; not by more than chance: {', '.join(rest[:_MOST_NAMED])}{more}"
+    rest = len(relations) - _MOST_NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    return f"{fact}: {', '.join(relations[:_MOST_NAMED])}{more}"
 
 
 def _special_tokens(answer: SectionAnswer, answers: Answers) -> Iterator[str]:

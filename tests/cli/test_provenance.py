@@ -52,6 +52,14 @@ def _inside(file: Path) -> dict[str, Any]:
     return read
 
 
+def test_options_that_are_zero_are_told(bank: Path, tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "hits.csv"
+    cli("-b", bank, "find", "pattern { A [] }", "--seed", 0, "-o", file, "--provenance")
+    options = _beside(file)["options"]
+    assert options["seed"] == 0 and type(options["seed"]) is int
+    assert not {None, False} & {value for value in options.values() if type(value) is not int}
+
+
 @pytest.mark.slow
 def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path, cli: Cli) -> None:
     for ending in ("csv", "tsv", "json", "jsonl", "txt", "md", "tex"):

@@ -99,6 +99,21 @@ def test_norms_are_not_called_shares() -> None:
     assert not texts(answer("figure-2", rows), Missing(SECTIONS["relative-position"], "", ""))
 
 
+def test_what_random_weights_find_better_is_told_as_that() -> None:
+    rows: dict[str, Any] = {
+        "relation": ["all", "obj", "nsubj", "det", "case", "csubj"],
+        "n": [900, 100, 100, 100, 100, 9], "run_b": ["random"] * 6,
+        "difference": [0.1, 0.3, -0.3, 0.01, 0.2, 0.5],
+        "p_documents_corrected": [0.001, 0.001, 0.002, 0.6, None, 0.001],
+    }  # fmt: skip
+    (sentence,) = texts(answer("control", rows))
+    assert sentence == (
+        "Found better than by random weights (random), each with its best head: 1 of 3 relations"
+        " (p < 0.05, corrected for the relations); found worse: nsubj; not by more than chance:"
+        " det."
+    )
+
+
 def test_few_mentions_give_no_sentence_on_coreference() -> None:
     rows: dict[str, Any] = {
         "kind": ["all"], "n": [300], "layer": [3], "head": [5], "accuracy": [0.6], "low": [0.5],
