@@ -61,7 +61,7 @@ FORMAT = 1
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
 _HOVER, _COLOURS = "hover.js", "colours.css"
-_STATIC = ("style.css", "icon.svg")
+_STATIC = ("style.css", "icon.svg", "old_browser.js")
 # DuckDB and Python for browsers, from npm and PyPI, with the page's own scripts. They are not in
 # git: `make web` downloads them by version and digest; wheels contain them. WEB_LIST lists them.
 WEB = _HERE / "web"

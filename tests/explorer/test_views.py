@@ -524,7 +524,7 @@ def test_hostile_words_are_words(client: Client, runs: dict[str, str]) -> None:
         tags = {tag for tag, _ in page.tags}
         assert not tags & {"i", "u", "img"} or path == "/sentences", path
         scripts = [given.get("src") for tag, given in page.tags if tag == "script"]
-        assert scripts == ["/static/hover.js", "/static/main.js"], path
+        assert scripts == [f"/static/{name}.js" for name in ("old_browser", "hover", "main")], path
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     page = seen(client, "/sentence", sentence=name, run=odd)
     assert "<script>alert(1)</script>" in page.text and "שלום" in page.text

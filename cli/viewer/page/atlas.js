@@ -95,7 +95,7 @@ export class Atlas {
       if (fault && state.relation) throw fault;
       const best = (frame?.rows ?? []).filter((row) => row.relation !== "all");
       const frequent = best.filter((row) => row.n >= FREQUENT);
-      const [top] = (frequent.length ? frequent : best).toSorted((one, other) => other.gain - one.gain);
+      const [top] = [...(frequent.length ? frequent : best)].sort((one, other) => other.gain - one.gain);
       if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
       state.by ??= fault ? "previous" : "relation";
     }

@@ -57,6 +57,17 @@ export class Frame {
   }
 }
 
+// Items by a key, in their order: as Map.groupBy, which browsers lacked before 2024.
+export function groupBy(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(item);
+  }
+  return groups;
+}
+
 // A number with so many decimals; of two equally near ones the even, as Python rounds.
 export function fixed(value, decimals) {
   const rounded = value.toFixed(decimals);

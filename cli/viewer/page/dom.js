@@ -170,7 +170,7 @@ class Slot {
       this.slots.delete(key);
     }
     let next = this.end;
-    for (const [key, content] of items.toReversed()) {
+    for (const [key, content] of [...items].reverse()) {
       let slot = this.slots.get(key);
       if (!slot) {
         const end = new Comment();

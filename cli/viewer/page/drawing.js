@@ -222,7 +222,7 @@ function pieceIn(arc, places, row, [before, after]) {
 function levelled(pieces) {
   const placed = [];
   const length = ({ start, stop }) => Math.abs(start - stop);
-  for (const piece of pieces.toSorted((a, b) => length(a) - length(b))) {
+  for (const piece of [...pieces].sort((a, b) => length(a) - length(b))) {
     const [low, high] = [piece.start, piece.stop].sort((a, b) => a - b);
     const isBeneath = ({ start, stop }) => Math.min(start, stop) >= low && Math.max(start, stop) <= high;
     const beneath = placed.filter(isBeneath);

@@ -1,5 +1,5 @@
 // Finds sentences by a request in Grew's language: a concordance of its hits, or counts by keys.
-import { columnsAsText, compared, Frame } from "./cells.js";
+import { columnsAsText, compared, Frame, groupBy } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
@@ -234,7 +234,7 @@ const plural = (count) => (count === 1 ? "hit" : "hits");
 // The words of a hit as [sentence, indexes], by sentence: nodes may be in several.
 function partsOf(row, nodes) {
   const sentenceOf = (node) => row[`${node}.sentence`] ?? row.sentence;
-  const words = Map.groupBy(nodes.filter((node) => row[node]), sentenceOf);
+  const words = groupBy(nodes.filter((node) => row[node]), sentenceOf);
   const parts = [...words].map(([sentence, own]) => [sentence, own.map((node) => row[node])]);
   return parts.length ? parts.sort(([a], [b]) => a - b) : [[row.sentence, []]];
 }
@@ -246,7 +246,7 @@ const RIGHT_TO_LEFT = /^\P{L}*(?=\p{L})[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\
 async function concordance({ connector }, hitParts) {
   const ids = [...new Set(hitParts.flatMap((parts) => parts.map(([sentence]) => sentence)))];
   const tokens = ids.length ? await connector.get("/words.json", { sentences: ids }) : [];
-  const sentences = Map.groupBy(tokens, (token) => token.sentence);
+  const sentences = groupBy(tokens, (token) => token.sentence);
   const text = (words) => words.map((word) => word.form + (word.space_after ? " " : "")).join("").trim();
   const split = ([sentence, indexes]) => {
     const words = sentences.get(sentence) ?? [];
@@ -261,7 +261,7 @@ async function concordance({ connector }, hitParts) {
     const contexts = parts.map(split);
     const hit = contexts.map(([, middle]) => middle).join(" … ");
     const sides = [contexts[0][0], contexts.at(-1)[2]];
-    const [left, right] = RIGHT_TO_LEFT.test(hit) ? sides.toReversed() : sides;
+    const [left, right] = RIGHT_TO_LEFT.test(hit) ? [...sides].reverse() : sides;
     return { left, hit, right };
   });
 }
@@ -286,7 +286,7 @@ async function counts(context, options) {
 
 // A cross table: the values of one key below, of the other side by side, both by their sums.
 function crossed({ rows, columns }, [down, across]) {
-  const sums = (key) => [...Map.groupBy(rows, (row) => row[key])]
+  const sums = (key) => [...groupBy(rows, (row) => row[key])]
     .map(([value, own]) => ({ value, n: own.reduce((sum, row) => sum + row.n, 0), own }));
   const side = sums(across).sort((one, other) => other.n - one.n || compared(other.value, one.value))
     .map(({ value }) => value);

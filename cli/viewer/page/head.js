@@ -1,6 +1,6 @@
 // One head: its relations, its patterns, the heads that are most like it, what ablating it did, and
 // the sentences where it is right and wrong.
-import { fixed, Frame } from "./cells.js";
+import { fixed, Frame, groupBy } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { html } from "./dom.js";
 import { dependentBars, examplesOf, examplesOfBothKinds, widthIn } from "./examples.js";
@@ -176,7 +176,7 @@ function examplesSection(context, run, name, examples) {
   const toExamples = (breakdown, value) => context.link(`/head/${name}/examples`, {
     relation, direction, breakdown, value, run: run.name,
   });
-  const kinds = [...Map.groupBy(errors, (row) => row.breakdown).values()];
+  const kinds = [...groupBy(errors, (row) => row.breakdown).values()];
   const shown = kinds.flatMap((rows) => rows.slice(0, OF_ERRORS));
   return html`<section><h2>Examples: <bdi>${relation}</bdi>, ${inWords(direction)}</h2>
       ${examplesOfBothKinds(examples, places.link, run, name, widthIn(main), toExamples)}</section>

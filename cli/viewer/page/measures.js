@@ -130,7 +130,7 @@ export function step(value, ends) {
 // The head with the largest value; the first of equals.
 export function highest(values) {
   const known = [...values].filter(([, value]) => value !== null);
-  return known.toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? null;
+  return [...known].sort(([, one], [, other]) => other - one)[0]?.[0] ?? null;
 }
 
 export const percent = (value) => `${Math.round(100 * value)} %`;

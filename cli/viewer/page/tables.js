@@ -1,6 +1,6 @@
 // Rows as a table with pages, and the views that are made of one: an analysis, SQL, the contents of
 // the bank.
-import { columnsAsText, Frame } from "./cells.js";
+import { columnsAsText, Frame, groupBy } from "./cells.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html } from "./dom.js";
@@ -74,13 +74,13 @@ export function tablesView(context) {
     <li><a href=${context.link(`/tables/${analysis.name}`, given(analysis))}>${thumbnail(analysis)}
       ${analysis.title}</a> <code>${analysis.name}</code></li>`;
   const section = ([name, own]) => html`<section><h2>${name}</h2><ul class="titles">
-    ${own.toSorted((one, other) => other.plot - one.plot).map(item)}</ul></section>`;
+    ${[...own].sort((one, other) => other.plot - one.plot).map(item)}</ul></section>`;
   const reasons = missing.map(({ name, title }) => [
     html`<a href=${context.link(`/tables/${name}`)}>${title}</a>`,
     `${unanswered[name].fact} ${unanswered[name].remedy}`,
   ]);
   return {
-    content: html`${[...Map.groupBy(answered, (analysis) => analysis.section)].map(section)}
+    content: html`${[...groupBy(answered, (analysis) => analysis.section)].map(section)}
       ${missing.length ? html`<details class="parameters">
         <summary>${missing.length} that the default run cannot answer, and why</summary>
         ${definitions(reasons)}</details>` : null}`,
