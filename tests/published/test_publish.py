@@ -260,7 +260,7 @@ def test_a_publication_is_whole_and_escaped(publication: Path) -> None:
         assert not any(tag in ("img", "i", "b") for tag, _ in tags)
         assert not any(name.startswith("on") for _, given in tags for name in given)
         scripts = [given.get("src") for tag, given in tags if tag == "script"]
-        own = ["../page/hover.js", "../page/app.js"]
+        own = [f"../page/{name}.js" for name in ("old_browser", "hover", "app")]
         assert scripts == (own if page.parent == odd else [])
         (policy,) = [
             given["content"] or "" for tag, given in tags
