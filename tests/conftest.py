@@ -91,6 +91,20 @@ def sample_text(sample: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def few(once: Once, sample: Path) -> Path:
+    """A folder of the files of the sample, with the first two sentences of each document."""
+
+    def write(folder: Path) -> None:
+        for path in sample.glob("*.conllu"):
+            _, *documents = path.read_text(encoding="utf-8").split("# newdoc ")
+            blocks = ["\n\n".join(text.split("\n\n")[:2]) for text in documents]
+            text = "".join(f"# newdoc {block}\n\n" for block in blocks)
+            (folder / path.name).write_text(text, encoding="utf-8")
+
+    return once("few", write)
+
+
+@pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     """What makes a folder once for all processes of this run of the tests."""
     top = tmp_path_factory.getbasetemp()
