@@ -22,6 +22,7 @@ from two_runs import TWO_RUNS
 
 from attnbank.ingest import import_export
 from attnbank.ingest.merge import sources
+from attnbank.ingest.merge.merging import Merged
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.export_format import export
@@ -88,15 +89,25 @@ def _forge(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
 
 
-def test_bank_export_import_gives_an_equal_bank(full_bank: Path, tmp_path: Path) -> None:
-    with open_bank(full_bank) as old:
-        export(old.path, tmp_path / "parquet")
-    done = import_export(tmp_path / "parquet", tmp_path / "new.duckdb")
-    old_contents, new_contents = _contents(full_bank), _contents(tmp_path / "new.duckdb")
+def _check_same(done: Merged, bank: Path, new: Path) -> None:
+    old_contents, new_contents = _contents(bank), _contents(new)
     assert new_contents.keys() == old_contents.keys()
     for what, rows in old_contents.items():
         assert new_contents[what] == rows, what
     assert done.rows["attention"] == len(old_contents["main.attention"]) > 0
+
+
+def test_an_export_gives_an_equal_bank(exported: Path, tmp_path: Path) -> None:
+    done = import_export(exported, tmp_path / "new.duckdb")
+    _check_same(done, tmp_path / "old.duckdb", tmp_path / "new.duckdb")
+
+
+@pytest.mark.slow
+def test_bank_export_import_gives_an_equal_bank(full_bank: Path, tmp_path: Path) -> None:
+    with open_bank(full_bank) as old:
+        export(old.path, tmp_path / "parquet")
+    done = import_export(tmp_path / "parquet", tmp_path / "new.duckdb")
+    _check_same(done, full_bank, tmp_path / "new.duckdb")
 
 
 @pytest.mark.slow
@@ -152,10 +163,10 @@ def _count(manifest: dict[str, Any], table: str, rows: int) -> None:
 def test_a_manifest_of_too_many_tables_is_refused_at_once(exported: Path, tmp_path: Path) -> None:
     def change(manifest: dict[str, Any]) -> None:
         own = {"schema": "main", "rows": 0, "columns": {"x": "INTEGER"}, "files": []}
-        manifest["tables"] += [own | {"name": f"t{number}"} for number in range(100_000)]
+        manifest["tables"] += [own | {"name": f"t{number}"} for number in range(1960)]
 
     _forge(exported, change)
-    with pytest.raises(BankError, match="it has 100,041 tables, and at most 2,000 are read"):
+    with pytest.raises(BankError, match="it has 2,001 tables, and at most 2,000 are read"):
         import_export(exported, tmp_path / "new.duckdb")
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import bank_rows
 import pytest
-from bank_rows import query_bank
+from bank_rows import change_bank, query_bank
+from case_bank import make_bank
 from command_line import Cli
 from polars.testing import assert_frame_equal
+from two_runs import TWO_RUNS
 
 from attnbank.ingest import merge_banks
 from attnbank.queries import open_bank
@@ -18,11 +20,15 @@ from attnbank.queries import open_bank
 
 @pytest.fixture(scope="session")
 def merged(shards: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shards put together again, named in another order. Not to be written to."""
-    out = tmp_path_factory.mktemp("merged") / "merged.duckdb"
-    done = merge_banks(out, [shards.shards[at] for at in (2, 0, 1)])
-    assert done.notes == ()
-    return out
+    """The shards put together again, named in another order; of the first a surprisal is known."""
+    folder = tmp_path_factory.mktemp("merged")
+    first = Path(shutil.copy(shards.shards[0], folder / "1.duckdb"))
+    change_bank(first, "insert into surprisal select 1, min(id), 1, 1, 1 from word")
+    done = merge_banks(folder / "merged.duckdb", [shards.shards[2], first, shards.shards[1]])
+    (note,) = done.notes  # of the whole there are none
+    assert "(surprisal) was not copied" in note
+    assert query_bank(folder / "merged.duckdb", "from surprisal") == []
+    return folder / "merged.duckdb"
 
 
 def _check_same(found: Path, expected: Path) -> None:
@@ -58,6 +64,17 @@ def test_how_each_shard_was_made_is_kept(shards: Any, merged: Path) -> None:
 def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:
     with open_bank(merged) as own, open_bank(shards.whole) as whole:
         assert_frame_equal(own.query("best_head"), whole.query("best_head"), check_exact=True)
+
+
+def test_what_two_banks_have_is_there_once(tmp_path: Path) -> None:
+    """Each says of one corpus in which language it is."""
+    one = make_bank(tmp_path / "one.duckdb", TWO_RUNS)
+    other = Path(shutil.copy(one, tmp_path / "other.duckdb"))
+    change_bank(one, "update corpus set language = 'fr' where id = 2")
+    change_bank(other, "update corpus set language = 'en' where id = 1")
+    merge_banks(tmp_path / "both.duckdb", [one, other])
+    change_bank(one, "update corpus set language = 'en' where id = 1")
+    _check_same(tmp_path / "both.duckdb", one)
 
 
 @pytest.mark.slow

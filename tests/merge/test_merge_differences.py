@@ -158,7 +158,7 @@ def test_a_text_that_is_not_the_same_is_refused_by_name(
 ) -> None:
     other = _changed(shards.shards[1], tmp_path / "other.duckdb", statement)
     with pytest.raises(BankError, match=r"Document [0-9]+ of the corpus sample differs"):
-        merge_banks(out, [*shards.shards, other])
+        merge_banks(out, [shards.shards[1], other], partial=True)
     assert not out.exists()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import duckdb
 import pytest
 from bank_rows import change_bank, query_bank
 from fixture_types import Models
+from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, add_text, ingest, merge_banks
 from attnbank.sql.errors import BankError
@@ -19,17 +19,23 @@ BAD = "1\tRain\t_\tNOUN\t_\t_\t9\tnsubj\t_\t_\n\n"
 
 
 @pytest.fixture
-def corpus(sample: Path, tmp_path: Path) -> Path:
+def corpus(tmp_path: Path) -> Path:
     """Five documents, of which the second and the third have a sentence that cannot be read."""
-    blocks = (sample / "press.conllu").read_text("utf-8").rstrip("\n").split("\n\n")[:10]
-    text = "".join(
-        f"# newdoc id = d{at}\n{blocks[2 * at]}\n\n{BAD if at in (1, 2) else ''}"
-        f"{blocks[2 * at + 1]}\n\n"
-        for at in range(5)
-    )
-    text = "\n".join(line for line in text.split("\n") if not line.startswith("# newdoc id = s"))
+    row = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\tEntity=({}-person)"
+    blocks = [
+        "\n".join([f"# text = {text}", *(row.format(at, word, at - 1, at) for at, word in words)])
+        for text in ("The dogs barked", "Rain fell", "The old door closed", "She saw him")
+        for words in [[*enumerate(text.split(), start=1)]]
+    ]
     path = tmp_path / "corpus.conllu"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(
+        "".join(
+            f"# newdoc id = d{at}\n# global.Entity = eid-etype\n{blocks[at % 4]}\n\n"
+            f"{BAD if at in (1, 2) else ''}{blocks[(at + 1) % 4]}\n\n"
+            for at in range(5)
+        ).replace("\t0\tdep", "\t0\troot"),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -39,11 +45,11 @@ def _hashable(row: tuple[Any, ...]) -> str:
 
 @pytest.mark.slow
 def test_shards_in_banks_with_other_corpora_are_the_whole(
-    corpus: Path, sample: Path, tmp_path: Path, tiny_model: Models
+    corpus: Path, few: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     """The banks give the corpus and its run other numbers, and so other ids."""
     model, banks = str(tiny_model("bert")), []
-    other = (str(sample / "stories.conllu"),)
+    other = (str(few / "stories.conllu"),)
     whole, merged = tmp_path / "whole.duckdb", tmp_path / "merged.duckdb"
     options: dict[str, Any] = {"batch_tokens": 1, "skip_bad": True}
     ingest(IngestOptions((str(corpus),), whole, model, **options))
@@ -73,39 +79,32 @@ def test_shards_in_banks_with_other_corpora_are_the_whole(
         assert {*map(_hashable, expected[table])} <= {*map(_hashable, rows[table])}, table
 
 
-def test_a_sample_has_the_ids_of_the_whole(
+def test_two_models_of_one_corpus_and_of_a_sample_of_it(
     corpus: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
-    for bank, limit in zip(banks, (None, 3), strict=True):
-        options = IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True)
-        ingest(replace(options, limit=limit))
+    for bank, family, limit in zip(banks, ("bert", "gpt2"), (None, 3), strict=True):
+        ingest_into(bank, corpus, tiny_model(family), skip_bad=True, limit=limit)
     ids = "select (id % 1099511627776)::int from sequence where run = {} order by id"
-    whole, sample = (query_bank(bank, ids.format(1)) for bank in banks)
-    assert len(sample) == 3 and {*sample} < {*whole}
-    merge_banks(tmp_path / "both.duckdb", banks)
-    assert query_bank(tmp_path / "both.duckdb", ids.format(2)) == sample
-
-
-def test_two_models_of_one_corpus(corpus: Path, tmp_path: Path, tiny_model: Models) -> None:
-    banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
-    for bank, family in zip(banks, ("bert", "gpt2"), strict=True):
-        ingest(IngestOptions((str(corpus),), bank, str(tiny_model(family)), skip_bad=True))
+    whole, part = (query_bank(bank, ids.format(1)) for bank in banks)
+    assert len(part) == 3 and {*part} < {*whole}
     merged = tmp_path / "both.duckdb"
     merge_banks(merged, banks)
+    assert query_bank(merged, ids.format(2)) == part
     for table in ("document", "sentence", "word", "mention"):
         rows = f"from {table} order by all"
-        assert query_bank(merged, rows) == query_bank(banks[0], rows) == query_bank(banks[1], rows)
+        same = query_bank(banks[0], rows)
+        assert query_bank(merged, rows) == query_bank(banks[1], rows) == same != [], table
     peaks = "select * replace (sequence - {} as sequence) from peak where sequence >> 40 = {}"
     for number, bank in enumerate(banks):
         moved = query_bank(merged, f"{peaks.format(number << 40, number)} order by all")
         assert moved == query_bank(bank, f"{peaks.format(0, 0)} order by all") != []
 
 
-def test_a_corpus_that_grew_is_another(corpus: Path, tmp_path: Path, tiny_model: Models) -> None:
-    model, banks = str(tiny_model("bert")), [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
+def test_a_corpus_that_grew_is_another(corpus: Path, tmp_path: Path) -> None:
+    banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank in banks:
-        ingest(IngestOptions((str(corpus),), bank, model, skip_bad=True))
+        add_text(IngestOptions((str(corpus),), bank, "none", skip_bad=True))
         corpus.write_text(corpus.read_text("utf-8") * 2, encoding="utf-8")
     done = merge_banks(tmp_path / "both.duckdb", banks)
     assert "has another corpus called corpus: its content (SHA-256) differs" in done.notes[0]
@@ -128,14 +127,13 @@ def test_shards_that_left_out_other_sentences_are_refused(corpus: Path, tmp_path
         merge_banks(tmp_path / "out.duckdb", banks)
 
 
-def test_ids_of_another_place_are_refused(corpus: Path, tmp_path: Path, tiny_model: Models) -> None:
+def test_ids_of_another_place_are_refused(corpus: Path, tmp_path: Path) -> None:
     """As a bank of a development version has them, where two corpora share one sequence of ids."""
     bank = tmp_path / "bank.duckdb"
-    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True))
+    add_text(IngestOptions((str(corpus),), bank, "none", skip_bad=True))
     change_bank(
         bank,
-        "update corpus set id = 2; update document set corpus = 2",
-        "update run set corpus = 2; update skipped set corpus = 2",
+        "update corpus set id = 2; update document set corpus = 2; update skipped set corpus = 2",
     )
     with pytest.raises(BankError, match="id of document 1 is not that of its place in its corpus"):
         merge_banks(tmp_path / "out.duckdb", [bank])
