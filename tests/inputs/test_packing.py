@@ -193,6 +193,7 @@ def test_documents_are_packed_as_by_the_oracle(
     assert found == slow_documents(lengths, room, first_only)
 
 
+@settings(max_examples=40)
 @given(corpora_of_lengths(), st.integers(2, 20), st.integers(0, 3), st.booleans())
 def test_every_sentence_is_accounted_for_once_in_any_context(
     lengths: Lengths, room: int, seed: int, flag: bool

@@ -198,18 +198,18 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
 @pytest.mark.usual("roberta", "llama")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta", "electra"])
 def test_stored_attention_is_that_of_the_tokenizers_own_pair(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
     tokenizer, model = load_directly(tiny_model(kind))
     bank = tmp_path / "b.duckdb"
-    ingest_into(bank, sample, tiny_model(kind), context="pair", unit="token", limit=12)
+    ingest_into(bank, few, tiny_model(kind), context="pair", unit="token", limit=3)
     byte_level = kind in ("roberta", "gpt2", "llama")
     inputs = query_bank(
         bank,
         "select sequence, list(text order by position), list(segment order by position),"
         " list(kind order by position) from position group by sequence order by sequence",
     )
-    assert len(inputs) == 12
+    assert len(inputs) == 3
     alone = []
     for sequence, texts, segments, kinds in inputs:
         ids = tokenizer.convert_tokens_to_ids(texts)
@@ -256,9 +256,8 @@ def test_white_space_before_the_second_segment(
 # Samples.
 
 
-@pytest.mark.slow
 def test_a_sample_is_seeded_nested_and_of_whole_inputs(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     model = str(tiny_model("bert"))
     contexts: list[dict[str, Any]] = [
@@ -266,7 +265,7 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
         {"context": "document", "max_tokens": 40},
         {"context": "sentence", "unit": "word"},
     ]
-    with planning.text_bank(tmp_path / "b.duckdb", sample) as connection:
+    with planning.text_bank(tmp_path / "b.duckdb", few) as connection:
         for context in contexts:
 
             def inputs(context: dict[str, Any] = context, **options: Any) -> set[tuple[int, ...]]:
@@ -275,13 +274,13 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
                 assert len(found) == len(set(found))
                 return set(found)
 
-            every, ten, twenty = inputs(), inputs(limit=10), inputs(limit=20)
-            assert len(ten) == 10 and len(twenty) == 20
-            assert ten < twenty < every
-            assert inputs(limit=10, batch_tokens=100) == ten
+            every, three, six = inputs(), inputs(limit=3), inputs(limit=6)
+            assert len(three) == 3 and len(six) == 6
+            assert three < six < every
+            assert inputs(limit=3, batch_tokens=100) == three
             assert inputs(limit=10_000) == every
             if context["context"] != "pair":
-                assert ten != inputs(limit=10, seed=1) < every
+                assert three != inputs(limit=3, seed=1) < every
 
 
 def test_a_sample_is_fair() -> None:
