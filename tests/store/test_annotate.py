@@ -45,11 +45,9 @@ Row = tuple[Any, ...]
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+def text(tmp_path_factory: pytest.TempPathFactory, few: Path) -> Path:
     folder = tmp_path_factory.mktemp("text")
-    return make_text_bank(
-        folder / "text.duckdb", sample / "stories.conllu", sample / "press.conllu"
-    )
+    return make_text_bank(folder / "text.duckdb", few / "stories.conllu", few / "press.conllu")
 
 
 @pytest.fixture
@@ -216,7 +214,6 @@ def test_types_are_found_and_texts_stay_texts(small: Path, tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.slow
 def test_sentences_of_one_name(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "x.csv", "sent_id,index,rt\ns3,1,1\ns2,1,2\n")
     with pytest.raises(WordFileError, match=r"1 of 2 rows .* with a name that several") as e:

@@ -1,4 +1,4 @@
-"""Deleting runs, corpora and models: all that hangs on them goes, no id comes back."""
+"""Deleting runs, corpora and models with all that hangs on them; no id comes back. Default runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
 from fixture_types import Options
+from two_runs import TWO_RUNS
 
 from attnbank.ingest import ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.store.deleting import delete
+from attnbank.ingest.store.deleting import delete, set_default_run
+from attnbank.ingest.store.writer import next_ids
 from attnbank.queries import open_bank
+from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, CallError
 
 ENTITIES = [
@@ -166,14 +169,43 @@ def test_a_replaced_run_inherits_nothing(tmp_path: Path, options_for: Options, c
     assert ingest(replace(options, replace=False)).state == "unchanged"
 
 
-def test_a_corpus_or_model_in_use_stays(bank: Path) -> None:
+def test_ids_go_on_after_those_of_deleted_rows(tmp_path: Path) -> None:
+    bank = make_bank(tmp_path / "two.duckdb", TWO_RUNS)
+    with open_to_write(bank, "test") as connection:
+        following = next_ids(connection)
+    assert following["run"] == following["corpus"] == following["model"] == 3
+    done = delete(bank, ["two/n"], ["two"], ["2"])
+    assert {table: done.rows[table] for table in ("run", "word", "attention", "skipped")} == {
+        "run": 1, "word": 1, "attention": 1, "skipped": 1,
+    }  # fmt: skip
+    assert query_bank(bank, "select run.name, word.form from run, word") == [("one/m", "it's")]
+    with open_to_write(bank, "test") as connection:
+        assert next_ids(connection) == following
+
+
+def test_a_default_run_takes_the_place_of_those_of_its_context_and_unit(tmp_path: Path) -> None:
+    runs = "1,a,sentence,word\n2,b,sentence,word\n3,c,sentence,token\n4,d,document,word\n"
+    bank = make_bank(tmp_path / "four.duckdb", {"run": f"id,name,context,unit\n{runs}"})
+    for run, runs_now in ((1, [1]), ("c", [1, 3]), ("d", [1, 3, 4]), (2, [2, 3, 4])):
+        set_default_run(bank, run)
+        preferred = query_bank(bank, "select run from preferred_run order by run")
+        assert preferred == [(number,) for number in runs_now]
+
+
+def test_a_corpus_or_model_in_use_stays(tmp_path: Path) -> None:
+    given = {
+        "corpus": "id,name\n1,train\n2,test\n",
+        "model": "id,name\n1,tiny\n2,tiny\n3,large\n",
+        "run": "id,name,corpus,model\n1,train/tiny,1,1\n2,test/tiny,2,1\n3,c,2,3\n4,d,2,3\n",
+    }
+    bank = make_bank(tmp_path / "used.duckdb", given)
     before = bank.read_bytes()
     with pytest.raises(
-        CallError, match=r"corpus test cannot be deleted: 4 runs use it: test/tiny, "
+        CallError, match=r"corpus test cannot be deleted: 3 runs use it: test/tiny, c, d"
     ) as e:
         delete(bank, corpora=["test"])
-    assert "attnbank delete 2 3 4 5 --corpus 2" in e.value.remedy
-    with pytest.raises(CallError, match="model tiny cannot be deleted: 3 runs use it"):
+    assert "attnbank delete 2 3 4 --corpus 2" in e.value.remedy
+    with pytest.raises(CallError, match="model tiny cannot be deleted: a run uses it: test/tiny"):
         delete(bank, ["1"], models=["1"])
     with pytest.raises(CallError, match="2 models are called tiny") as e:
         delete(bank, models=["tiny"])

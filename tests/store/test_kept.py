@@ -29,6 +29,20 @@ from attnbank.sql.registry import all_analyses, analyses
 
 
 @pytest.fixture(scope="module")
+def read(few: Path, options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank of two runs, over sentences and over documents, without an answer."""
+    path = tmp_path_factory.mktemp("read") / "bank.duckdb"
+    ingest(options_for(path, few))
+    ingest(options_for(path, few, context="document"))
+    return path
+
+
+@pytest.fixture
+def bank(read: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(read, tmp_path / "bank.duckdb"))
+
+
+@pytest.fixture(scope="module")
 def whole(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank in which every answer that can be had is kept (do not write into it)."""
     bank = tmp_path_factory.mktemp("kept") / "bank.duckdb"
@@ -51,9 +65,8 @@ with open_bank(sys.argv[1]) as bank:
 """
 
 
-def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Path) -> None:
+def test_they_hold_for_this_version_and_this_text(bank: Path, tmp_path: Path) -> None:
     """Forged rows are given while they hold: not to a version with another statement, nor run."""
-    bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
     for name in ("best_head", "entropy"):
         assert run_command_line(["-b", str(bank), "compute", name, "-q"]) == 0
     with open_bank(bank) as opened:
@@ -115,9 +128,7 @@ def test_the_rows_are_those_that_are_computed(whole: Path) -> None:
             assert_frame_equal(result.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
 
 
-def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path) -> None:
-    bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
-
+def test_an_answer_holds_until_the_bank_changes(bank: Path) -> None:
     def is_cached(**values: Any) -> bool:
         with open_bank(bank) as opened:
             return opened.cached("best_head", **values) is not None
@@ -133,7 +144,7 @@ def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path)
     cache_it()
     cache_it(relation="objects")
     assert is_cached()
-    fewer: Any = pairs.sort("word").head(10).to_arrow()
+    fewer: Any = pairs.sort("word").head(2).to_arrow()
     save_pairs(bank, relation, fewer, replace=True)
     assert not is_cached() and not is_cached(relation="objects")
     cache_it(relation="objects")
@@ -144,9 +155,8 @@ def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path)
     assert not is_cached(relation="objects")
 
 
-def test_an_answer_to_an_earlier_bank_is_not_cached(full_bank: Path, tmp_path: Path) -> None:
+def test_an_answer_to_an_earlier_bank_is_not_cached(bank: Path) -> None:
     """Another process changes the bank while the answer is computed."""
-    bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
     answer = compute_and_cache(bank, "best_head", {}, replace=False)
     assert answer is not None
     unset_default_runs(bank)
@@ -239,11 +249,11 @@ def test_the_commands_say_what_was_kept(own: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_a_reason_is_told_once_for_all_analyses(
-    tmp_path: Path, options_for: Options, cli: Cli
+    few: Path, tmp_path: Path, options_for: Options, cli: Cli
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     for subword in ("mean", "first"):
-        ingest(options_for(bank, "press", subword=subword))
+        ingest(options_for(bank, few / "press.conllu", subword=subword))
     printed = cli("-b", bank, "compute", "--all")
     lines = (printed.out + printed.err).splitlines()
     lines = [line for line in lines if line.startswith("Skipped")]
@@ -260,11 +270,11 @@ def test_a_reason_is_told_once_for_all_analyses(
     assert len(about) == len({*about})
 
 
-def test_a_long_answer_is_not_kept(full_bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_answer_is_not_kept(read: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnbank.cli.commands import compute as keeping
 
     monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
     with pytest.raises(CallError, match="the limit is 1,000"):
-        keeping.compute_and_cache(full_bank, "head_accuracy", {"subtypes": True}, replace=False)
-    with open_bank(full_bank) as bank:
+        keeping.compute_and_cache(read, "head_accuracy", {"subtypes": True}, replace=False)
+    with open_bank(read) as bank:
         assert bank.cached("head_accuracy", subtypes=True) is None

@@ -18,7 +18,7 @@ from attnbank.ingest.progress import Progress
 
 # Of the first two the progress is that of the whole corpus; the others take a part of it.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "sentences": {"max_tokens": 20},
+    "sentences": {"max_tokens": 29},
     "pairs": {"context": "pair", "unit": "token", "max_tokens": 40},
     "a sample of sentences": {"limit": 7},
     "a sample of documents": {"context": "document", "max_tokens": 40, "limit": 3},
@@ -50,12 +50,9 @@ def _check(progress: list[Progress], stage: str, before: int, total: int) -> Non
 
 @pytest.mark.usual("sentences")
 @pytest.mark.parametrize("name", OPTIONS)
-def test_progress(tmp_path: Path, sample: Path, options_for: Options, name: str) -> None:
+def test_progress(tmp_path: Path, few: Path, options_for: Options, name: str) -> None:
     """Of the run, of its estimate, and of the same run that resumes in the middle."""
-    options = replace(
-        options_for(tmp_path / "bank.duckdb", batch_tokens=32, **OPTIONS[name]),
-        corpora=(str(sample / "stories.conllu"), str(sample / "press.conllu")),
-    )
+    options = options_for(tmp_path / "bank.duckdb", few, batch_tokens=32, **OPTIONS[name])
     progress: list[Progress] = []
     report = ingest(options, progress.append)
     total = _count_sentences(options.bank)

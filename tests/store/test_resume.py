@@ -60,17 +60,17 @@ def _count_whole_batches(bank: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def whole(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(few: Path, options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank that was filled without interruption."""
     bank = tmp_path_factory.mktemp("whole") / "bank.duckdb"
-    assert ingest(options_for(bank, "sample", batch_tokens=256)).state == "new"
+    assert ingest(options_for(bank, few, batch_tokens=64)).state == "new"
     return bank
 
 
 @pytest.fixture
-def options(options_for: Options, tmp_path: Path) -> IngestOptions:
+def options(few: Path, options_for: Options, tmp_path: Path) -> IngestOptions:
     """The same for another bank."""
-    return options_for(tmp_path / "bank.duckdb", "sample", batch_tokens=256)
+    return options_for(tmp_path / "bank.duckdb", few, batch_tokens=64)
 
 
 @pytest.mark.usual("SIGINT")
@@ -189,7 +189,7 @@ def test_the_process_that_holds_a_bank_is_named(options: IngestOptions) -> None:
 def test_a_run_that_resumes_after_another_was_added_keeps_its_ids(
     options: IngestOptions, whole: Path, tiny_model: Models
 ) -> None:
-    ingest_part(options, 20)
+    ingest_part(options, 5)
     assert _count_whole_batches(options.bank) > 1
     ingest(replace(options, model=str(tiny_model("electra"))))
     assert ingest(options).state == "resumed"
@@ -209,7 +209,7 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 corpus, bank, model = sys.argv[1:]
-ingest(IngestOptions((corpus,), Path(bank), model, batch_tokens=256))
+ingest(IngestOptions((corpus,), Path(bank), model, batch_tokens=64))
 """
 
 

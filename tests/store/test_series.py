@@ -9,11 +9,13 @@ import bounds
 import polars as pl
 import pytest
 from bank_rows import query_bank
+from case_bank import make_bank
 from command_line import Cli
 from fixture_types import Models
 from once import Once
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from two_runs import TWO_RUNS
 
 import checkpoints as training
 from attnbank.ingest import IngestOptions, ingest, ingest_series
@@ -275,8 +277,9 @@ def test_onset_is_the_first_step_from_which_on_a_head_is_above(bank: Path) -> No
             )
 
 
-def test_a_bank_without_a_series_says_what_to_type(sample_bank: Path) -> None:
-    with open_bank(sample_bank) as opened, pytest.raises(QueryError) as caught:
+def test_a_bank_without_a_series_says_what_to_type(tmp_path: Path) -> None:
+    bank = make_bank(tmp_path / "bank.duckdb", TWO_RUNS)
+    with open_bank(bank) as opened, pytest.raises(QueryError) as caught:
         opened.query("head_history")
     assert "its model is not known to be a checkpoint of a training" in str(caught.value)
     assert "ingest CORPUS --model FOLDER --series 'step*'" in str(caught.value)

@@ -42,13 +42,13 @@ WEIGHTS = """
 
 
 @pytest.fixture(scope="module")
-def banks(tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
-    """A bank of the sample corpus, and one of each of its shards."""
+def banks(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
+    """A bank of ten documents, and one of each of their shards."""
     folder = tmp_path_factory.mktemp("shards")
     shards = [None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))]
     banks = [folder / f"{number}.duckdb" for number in range(COUNT + 1)]
     for bank, shard in zip(banks, shards, strict=True):
-        ingest(options_for(bank, "sample", shard=shard))
+        ingest(options_for(bank, few, shard=shard))
     return banks
 
 
@@ -99,17 +99,17 @@ def test_an_analysis_of_a_shard_is_of_its_words(banks: list[Path]) -> None:
 
 
 def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
-    banks: list[Path], options_for: Options
+    banks: list[Path], few: Path, options_for: Options
 ) -> None:
     content = banks[2].read_bytes()
-    assert ingest(options_for(banks[2], "sample", shard=f"02/{COUNT}")).state == "unchanged"
+    assert ingest(options_for(banks[2], few, shard=f"02/{COUNT}")).state == "unchanged"
     for bank, shard, error in (
         (banks[2], f"3/{COUNT}", "is shard 2/3, but this one is shard 3/3"),
         (banks[2], None, "is shard 2/3, but this one is the whole corpus"),
         (banks[0], f"2/{COUNT}", "is the whole corpus, but this one is shard 2/3"),
     ):
         with pytest.raises(CallError, match=f"{error}.*\nGive each shard a bank of its own"):
-            ingest(options_for(bank, "sample", shard=shard))
+            ingest(options_for(bank, few, shard=shard))
     assert banks[2].read_bytes() == content
 
 
@@ -128,8 +128,8 @@ def test_invalid_shards_are_refused(tmp_path: Path, options_for: Options) -> Non
 
 
 @pytest.mark.slow
-def test_a_dry_run_counts_the_shard(banks: list[Path], options_for: Options) -> None:
-    expected = estimate(options_for(banks[1], "sample", shard=f"1/{COUNT}"))
+def test_a_dry_run_counts_the_shard(banks: list[Path], few: Path, options_for: Options) -> None:
+    expected = estimate(options_for(banks[1], few, shard=f"1/{COUNT}"))
     counts = _rows(banks[1], "select count(*), sum(words) from sentence").row(0)
     assert (expected.documents, expected.sentences, expected.words) == (4, *counts)
 

@@ -30,7 +30,7 @@ class Scarce(BertModel):
     config_class = ScarceConfig
     def forward(self, input_ids=None, **named):
         inputs, tokens = input_ids.shape
-        if 20 < tokens < 64 and inputs * tokens > 128:
+        if 20 < tokens < 64 and inputs * tokens > 64:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         return super().forward(input_ids=input_ids, **named)
 """
@@ -56,18 +56,17 @@ def _check_same_figures(one: Path, other: Path) -> None:
 
 
 @pytest.fixture
-def stopped(tmp_path: Path, tiny_model: Models, options_for: Options) -> Stopped:
+def stopped(tmp_path: Path, few: Path, tiny_model: Models, options_for: Options) -> Stopped:
     """An ingest whose model has too little memory for a later batch, and its error."""
     model = _scarce(tiny_model("bert"), tmp_path / "scarce")
     options = options_for(
-        tmp_path / "bank.duckdb", "sample", model, batch_tokens=256, trust_remote_code=True
+        tmp_path / "bank.duckdb", few, model, batch_tokens=128, trust_remote_code=True
     )
     with pytest.raises(AttnbankError) as caught:
         ingest(options)
     return options, caught.value
 
 
-@pytest.mark.slow
 def test_smaller_batches_go_on_after_too_little_memory(stopped: Stopped, tmp_path: Path) -> None:
     options, error = stopped
     ((batches, inputs),) = query_bank(
@@ -78,12 +77,12 @@ def test_smaller_batches_go_on_after_too_little_memory(stopped: Stopped, tmp_pat
         f"The device ran out of memory; {batches} batches ({inputs} inputs) are saved."
     )
     assert error.remedy == (
-        "Repeat the command with --batch-tokens 128: it resumes where it stopped."
+        "Repeat the command with --batch-tokens 64: it resumes where it stopped."
     )
-    smaller = replace(options, batch_tokens=128)
+    smaller = replace(options, batch_tokens=64)
     assert ingest(smaller).state == "resumed"
     budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
-    assert query_bank(options.bank, budgets) == [(128, f"{batches}:256")]
+    assert query_bank(options.bank, budgets) == [(64, f"{batches}:128")]
     assert query_bank(
         options.bank, "select max(batch) = (from run_part select batches) from sequence"
     ) == [(True,)]
@@ -100,13 +99,13 @@ def test_batches_get_smaller_twice(stopped: Stopped, tmp_path: Path) -> None:
     ((batches,),) = query_bank(options.bank, "select batches from run_part")
 
     ((inputs,),) = query_bank(options.bank, "select count(*) from sequence")
-    ingest_part(replace(options, batch_tokens=128), inputs + 3)
+    ingest_part(replace(options, batch_tokens=64), inputs + 3)
     ((more,),) = query_bank(options.bank, "select batches from run_part")
     assert more > batches
-    assert ingest(replace(options, batch_tokens=64)).state == "resumed"
+    assert ingest(replace(options, batch_tokens=32)).state == "resumed"
     budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
-    assert query_bank(options.bank, budgets) == [(64, f"{batches}:256 {more}:128")]
-    whole = replace(options, bank=tmp_path / "whole.duckdb", batch_tokens=64)
+    assert query_bank(options.bank, budgets) == [(32, f"{batches}:128 {more}:64")]
+    whole = replace(options, bank=tmp_path / "whole.duckdb", batch_tokens=32)
     ingest(whole)
     _check_same_figures(options.bank, whole.bank)
 
@@ -116,8 +115,8 @@ def test_larger_batches_are_refused_and_replace_says_what_it_discards(
 ) -> None:
     options, _ = stopped
     ((batches,),) = query_bank(options.bank, "select batches from run_part")
-    with pytest.raises(CallError, match="has batches of 256 tokens") as caught:
-        ingest(replace(options, batch_tokens=512))
+    with pytest.raises(CallError, match="has batches of 128 tokens") as caught:
+        ingest(replace(options, batch_tokens=256))
     assert f"deletes its {batches} batches" in caught.value.remedy
 
 
