@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import transformers
 from encoding import encoded
+from tokenizers import processors
 
-from attnbank.ingest.models.loading import load
+from attnbank.ingest.models.loading import describe
 from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Unalignable
 
 WORDS = ["Do", "n't", "worry", ",", "Maria", "'s", "train", "leaves", "at", "nine", "."]
@@ -51,6 +52,20 @@ def test_byte_level_pieces_spell_the_text_with_its_spaces(
     assert {position.kind for position in found.positions} == {"word"}  # GPT-2 adds none
 
 
+def test_one_token_before_and_after_a_text_opens_and_closes_it(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("gpt2"))
+    name, id = tokenizer.eos_token, tokenizer.eos_token_id
+    assert name == tokenizer.bos_token
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{name} $A {name}", special_tokens=[(name, id)]
+    )
+    found = _encode(InputTokenizer.from_transformers(tokenizer), WORDS, AFTER)
+    assert [place.kind for place in found.positions] == ["cls", *["word"] * len(WORDS), "sep"]
+    assert found.ids[0] == found.ids[-1] == id
+
+
 def test_words_stand_at_their_own_index_where_there_is_a_cls(
     tiny_model: Callable[[str], Path],
 ) -> None:
@@ -62,7 +77,7 @@ def test_words_stand_at_their_own_index_where_there_is_a_cls(
 
 @pytest.mark.slow
 def test_a_word_without_pieces_is_reported() -> None:
-    input_tokenizer = load("minilm").input_tokenizer
+    input_tokenizer = describe("minilm").input_tokenizer
     after = [True, True, True]
     found = encoded(
         input_tokenizer,
@@ -86,7 +101,7 @@ def test_token_positions_know_their_word(tiny_model: Callable[[str], Path]) -> N
 
 def test_padding_and_truncation_of_the_tokenizer_file_are_off() -> None:
     """minilm's tokenizer.json pads to 128 tokens and cuts there: a bank must not."""
-    input_tokenizer = load("minilm").input_tokenizer
+    input_tokenizer = describe("minilm").input_tokenizer
     long = ["word"] * 300
     short = _encode(input_tokenizer, ["one"], [True])
     assert len(short.ids) == 3
@@ -94,7 +109,7 @@ def test_padding_and_truncation_of_the_tokenizer_file_are_off() -> None:
 
 
 def test_a_mark_of_the_vocabulary_in_the_text_is_a_word() -> None:
-    found = _encode(load("minilm").input_tokenizer, ["see", "[SEP]", "there"], [True] * 3)
+    found = _encode(describe("minilm").input_tokenizer, ["see", "[SEP]", "there"], [True] * 3)
     assert [one.kind for one in found.positions] == ["cls", "word", "word", "word", "sep"]
 
 

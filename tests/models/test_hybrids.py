@@ -51,19 +51,24 @@ def test_the_numbers_are_those_of_the_modules(tiny_model: Callable[[str], Path],
 
 @pytest.fixture(scope="module")
 def bank(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path_factory: pytest.TempPathFactory, few: Path, tiny_model: Callable[[str], Path]
 ) -> Path:
-    """Stories with the tiny Granite, whose layers 2 and 4 of 4 have attention."""
+    """Four sentences with the tiny Granite, whose layers 2 and 4 of 4 have attention."""
     path = tmp_path_factory.mktemp("hybrid") / "b.duckdb"
-    corpus = str(sample / "stories.conllu")
-    report = ingest_into(path, corpus, tiny_model("granite-hybrid"))
+    report = ingest_into(path, few / "stories.conllu", tiny_model("granite-hybrid"))
     assert report.notes == ["only layers 2, 4 of the model have attention"]
-    compute(path, "head_embedding")
     return path
+
+
+def test_the_layers_of_a_bank_have_their_numbers(bank: Path) -> None:
+    for table in ("attention", "attention_map", "peak"):
+        assert query_bank(bank, f"select distinct layer from {table} order by 1") == [(2,), (4,)]
+    assert query_bank(bank, "select layer_numbers, layers from model") == [([2, 4], 2)]
 
 
 @pytest.mark.slow
 def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
+    compute(bank, "head_embedding")
     answered = 0
     with open_bank(bank) as opened:
         heads = opened.sql("select name from head").rows()
@@ -116,11 +121,10 @@ def test_pictures_and_info(bank: Path, tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_merged_with_another_bank(
-    bank: Path, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    bank: Path, tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     other = tmp_path / "other.duckdb"
-    corpus = str(sample / "press.conllu")
-    ingest_into(other, corpus, tiny_model("granite-hybrid"), limit=3)
+    ingest_into(other, few / "press.conllu", tiny_model("granite-hybrid"))
     merge_banks(tmp_path / "both.duckdb", [bank, other])
     both = tmp_path / "both.duckdb"
     assert query_bank(both, "select layer_numbers, sinks from model") == [([2, 4], False)]

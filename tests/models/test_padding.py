@@ -26,13 +26,12 @@ from attnbank.ingest.options import Report
     ("kind", "batching"), [("convbert", "equal"), ("nystromformer", "equal"), ("bert", "padded")]
 )
 def test_maps_are_those_of_each_input_alone(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str, batching: str
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], kind: str, batching: str
 ) -> None:
     found = []
-    for name, tokens in (("together", 256), ("alone", 1)):
+    for name, tokens in (("together", 64), ("alone", 1)):
         bank = tmp_path / f"{name}.duckdb"
-        corpus = str(sample / "stories.conllu")
-        report = ingest_into(bank, corpus, tiny_model(kind), batch_tokens=tokens)
+        report = ingest_into(bank, few, tiny_model(kind), batch_tokens=tokens)
         ((weights,),) = query_bank(
             bank,
             "select flatten(list(weights order by s.sentence, layer, head, from_position))"
@@ -95,24 +94,24 @@ def test_the_trial_finds_it_by_itself(
 
 
 def test_one_at_a_time(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = replace(load(str(tiny_model("bert"))), batching="single")
     monkeypatch.setattr(loading, "load", lambda *_, **__: model)
-    report = ingest_into(tmp_path / "b", sample / "stories.conllu", "bert", limit=4)
+    report = ingest_into(tmp_path / "b", few / "stories.conllu", "bert")
     assert (report.inputs, report.batches) == (4, 4)
     assert any("each input has its own batch" in note for note in report.notes)
 
 
 @pytest.mark.slow
 def test_a_run_that_was_padded_is_another(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     """An older version padded whatever it was given, and said nothing of it in the bank."""
     bank = tmp_path / "b.duckdb"
 
     def ingested() -> Report:
-        return ingest_into(bank, sample / "stories.conllu", tiny_model("convbert"), limit=3)
+        return ingest_into(bank, few / "stories.conllu", tiny_model("convbert"))
 
     first = ingested()
     assert ingested().state == "unchanged"

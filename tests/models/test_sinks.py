@@ -21,13 +21,12 @@ from attnbank.sql.errors import AttnbankWarning, QueryError
 
 @pytest.fixture(scope="module")
 def bank(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path_factory: pytest.TempPathFactory, few: Path, tiny_model: Callable[[str], Path]
 ) -> Path:
-    """Eight sentences with the tiny GPT-OSS, whose every head has a sink."""
+    """Four sentences with the tiny GPT-OSS, whose every head has a sink."""
     path = tmp_path_factory.mktemp("sinks") / "b.duckdb"
-    corpus = str(sample / "stories.conllu")
-    report = ingest_into(path, corpus, tiny_model("gpt-oss"), limit=8)
-    assert (report.inputs, report.skipped) == (8, {})
+    report = ingest_into(path, few / "stories.conllu", tiny_model("gpt-oss"))
+    assert (report.inputs, report.skipped) == (4, {})
     assert any("sum to less than 1" in note for note in report.notes)
     return path
 
@@ -62,9 +61,9 @@ def test_what_is_missing_is_what_the_sink_takes(
                 expected.setdefault((layer, head), []).append(lacking / len(words))
     assert missing.height == len(expected) == 12
     for layer, head, share, sequences, _ in missing.rows():
-        assert sequences == 8
+        assert sequences == 4
         assert 0.01 < share < 0.99
-        assert share == pytest.approx(sum(expected[layer, head]) / 8, abs=1e-6)
+        assert share == pytest.approx(sum(expected[layer, head]) / 4, abs=1e-6)
 
 
 def test_analyses_of_whole_distributions_refuse_it(bank: Path) -> None:
@@ -88,10 +87,10 @@ def test_models_without_sinks(tiny_model: Callable[[str], Path], kind: str) -> N
 
 
 def test_scores_are_refused_at_once(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     """SqueezeBERT returns what goes into the softmax."""
-    corpus = str(sample / "stories.conllu")
+    corpus = str(few / "stories.conllu")
     with pytest.raises(ModelError, match="returns attention scores, not shares"):
         ingest(IngestOptions((corpus,), tmp_path / "b.duckdb", str(tiny_model("squeezebert"))))
     assert not (tmp_path / "b.duckdb").exists()

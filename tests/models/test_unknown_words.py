@@ -16,13 +16,19 @@ import transformers
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
+from encoding import encoded
 from new_banks import ingest_into
 
 from attnbank.cli.commands import info
 from attnbank.cli.output import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models.files import locate_model
-from attnbank.ingest.models.tokenizer import READING_VERSION, InputTokenizer, Unalignable
+from attnbank.ingest.models.tokenizer import (
+    READING_VERSION,
+    Encoded,
+    InputTokenizer,
+    Unalignable,
+)
 from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank
 
@@ -71,7 +77,7 @@ def test_the_count_of_a_run(
 ) -> None:
     """Its batches are of several transactions."""
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
-    bank, corpus = new_banks.put(tmp_path / "b.duckdb"), _corpus(tmp_path / "snow.conllu")
+    bank, corpus = new_banks.put(tmp_path / "b.duckdb"), _corpus(tmp_path / "snow.conllu", 6)
     options = IngestOptions((str(corpus),), bank, str(tiny_model(kind)), max_tokens=40,
                             batch_tokens=40, **shape)  # fmt: skip
     report = ingest(options)
@@ -143,6 +149,14 @@ def test_unknown_pieces_of_unigram_are_the_unknown_token() -> None:
     assert unknown == ["<unk>", "<unk>"]
 
 
+def test_a_word_with_several_unknown_pieces_is_one_word() -> None:
+    for unit in ("word", "token"):
+        (found,) = encoded(_unigram(), [(["☃a☃", "b", "☃"], [True] * 3)], unit)
+        assert isinstance(found, Encoded)
+        assert found.ids.count(0) == 3 and found.count_words_with(0) == 2
+        assert found.count_words_with(None) == found.count_words_with(99) == 0
+
+
 @pytest.mark.slow
 def test_byte_level_tokenizers_know_every_word(
     tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
@@ -205,11 +219,11 @@ def test_info_tells_runs_of_before_apart(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_another_tokenizer_of_the_same_weights_is_another_model(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     folder, bank = tmp_path / "model", new_banks.put(tmp_path / "b.duckdb")
     shutil.copytree(tiny_model("bert"), folder)
-    corpus = str(sample / "press.conllu")
+    corpus = str(few)
     first = ingest_into(bank, corpus, folder)
     assert ingest_into(bank, corpus, folder).state == "unchanged"
     path = folder / "tokenizer.json"
@@ -229,10 +243,10 @@ def test_another_tokenizer_of_the_same_weights_is_another_model(
 
 @pytest.mark.slow
 def test_rows_of_before_tokenizers_had_digests_are_not_taken_for_new_ones(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     bank = new_banks.put(tmp_path / "b.duckdb")
-    options = IngestOptions((str(sample / "press.conllu"),), bank, str(tiny_model("bert")))
+    options = IngestOptions((str(few / "press.conllu"),), bank, str(tiny_model("bert")))
     ingest(options)
     change_bank(bank, "update model set tokenizer_sha256 = null", "update run set reading = null")
     assert ingest(options).state == "new"

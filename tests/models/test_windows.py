@@ -30,7 +30,7 @@ WINDOW = 6
 )
 def test_a_sliding_window_is_told(
     tmp_path: Path,
-    sample: Path,
+    few: Path,
     tiny_model: Callable[[str], Path],
     cli: Cli,
     kind: str,
@@ -64,6 +64,6 @@ def test_a_sliding_window_is_told(
     assert model.facts.causal
     assert model.facts.sliding_window == (WINDOW if bounded else None)
     path = tmp_path / "b.duckdb"
-    report = ingest_into(path, sample / "stories.conllu", folder, limit=4)
+    report = ingest_into(path, few / "stories.conllu", folder, limit=1)
     assert any("sliding window" in note for note in report.notes) == bool(bounded)
     assert ("no farther than 6 tokens" in cli("-b", path, "info").out) == bool(bounded)
