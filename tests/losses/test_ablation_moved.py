@@ -46,6 +46,8 @@ def measured(model: str, sample: Path, tmp_path_factory: pytest.TempPathFactory)
     ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
     options = AblateOptions(controls=1, agreement=True, pairs=(str(pairs),), model=model)
     ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
+    assert all(_told(bank).values())
+    assert {row[2] for row in _told(bank)["minimal_pair"]} == {"agreement", "pairs.tsv"}
     return bank
 
 
@@ -61,11 +63,6 @@ def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any,
             rest += " left join sentence on sentence.id = word.sentence"
         result[table] = query_bank(bank, f"select {columns}){rest} order by all")
     return result
-
-
-def test_they_are_there(measured: Path) -> None:
-    assert all(_told(measured).values())
-    assert {row[2] for row in _told(measured)["minimal_pair"]} == {"agreement", "pairs.tsv"}
 
 
 @pytest.mark.slow

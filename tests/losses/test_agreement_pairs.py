@@ -154,6 +154,16 @@ def test_small_cases(written: Cases, case: str) -> None:
     assert [pair.number for pair in pairs] == list(range(1, len(pairs) + 1))
 
 
+def test_all_cases_in_one_corpus(options_for: Options, tmp_path: Path) -> None:
+    """The forms of each case are forms of the others, too: the oracle knows the pairs."""
+    path = tmp_path / "all.conllu"
+    _write("\n\n".join([PARADIGM, *(text for _, text in CASES.values())]), path)
+    add_text(options_for(tmp_path / "bank.duckdb", path, "none"))
+    _, sites = _pairs(tmp_path / "bank.duckdb", "all")
+    assert sites == oracle_agreement.sites(path)
+    assert len(sites) > 20
+
+
 def test_sides_are_what_a_tokenizer_is_given(written: Cases) -> None:
     def only(case: str) -> Pair:
         ((pair,), _) = _pairs(written(case) / "bank.duckdb", "case")
@@ -169,7 +179,7 @@ def test_sides_are_what_a_tokenizer_is_given(written: Cases) -> None:
     assert (as_written.at, as_written.good.spaces) == (3, (True,) * 5)
 
 
-@pytest.mark.usual("he-*")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("corpus", "least"),
     [("gum-dev", 300), ("ewt-dev", 500), ("fr-dev", 150), ("he-dev", 50), ("tr-dev", 1)],

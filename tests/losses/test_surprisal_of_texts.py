@@ -76,11 +76,9 @@ def _check(found: Nats, expected: Nats) -> None:
 
 @pytest.mark.usual("gpt2", "bert")
 @pytest.mark.parametrize("kind", [*CAUSAL, *MASKED])
-def test_sentences(kind: str, headed: Models, ingested: Ingested, sample: Path, few: Path) -> None:
-    """The words of whole stories for a causal model, of which a pass tells all."""
-    corpus = sample / "stories.conllu" if kind in CAUSAL else few
-    surprisals = _measured(ingested(corpus, headed(kind)))
-    _check(surprisals, oracle_words.read(corpus, headed(kind)).nats())
+def test_sentences(kind: str, headed: Models, ingested: Ingested, few: Path) -> None:
+    surprisals = _measured(ingested(few, headed(kind)))
+    _check(surprisals, oracle_words.read(few, headed(kind)).nats())
     assert any(nats is None for nats in surprisals.values()) == (kind in CAUSAL)  # the first words
     assert min(nats for nats in surprisals.values() if nats is not None) > 0
 
@@ -124,7 +122,7 @@ def test_a_sample_has_the_words_of_its_inputs(
     _check(surprisals, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.usual("gpt2")
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
     kind: str, headed: Models, ingested: Ingested, tmp_path: Path

@@ -85,12 +85,19 @@ def test_two_models_of_one_corpus_and_of_a_sample_of_it(
     banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank, family, limit in zip(banks, ("bert", "gpt2"), (None, 3), strict=True):
         ingest_into(bank, corpus, tiny_model(family), skip_bad=True, limit=limit)
+    change_bank(
+        banks[1],
+        "insert into surprisal select 1, min(id), 1, 1, 1 from word",
+        "insert into ablation values (1, 'none', null, null, null, 2, 3)",
+    )
     ids = "select (id % 1099511627776)::int from sequence where run = {} order by id"
     whole, part = (query_bank(bank, ids.format(1)) for bank in banks)
     assert len(part) == 3 and {*part} < {*whole}
     merged = tmp_path / "both.duckdb"
     merge_banks(merged, banks)
     assert query_bank(merged, ids.format(2)) == part
+    assert query_bank(merged, "from surprisal") == [(2, 1, 1.0, 1.0, 1)]
+    assert query_bank(merged, "from ablation") == [(2, "none", None, None, None, 2.0, 3)]
     for table in ("document", "sentence", "word", "mention"):
         rows = f"from {table} order by all"
         same = query_bank(banks[0], rows)
