@@ -28,7 +28,9 @@ Row = tuple[str, int | None, int | None, str | None, float, int]
 
 
 def options(bank: Path, corpus: Path, model: Path | str, **others: Any) -> IngestOptions:
-    return IngestOptions((str(corpus),), bank, str(model), **{"ablate": "heads"} | others)
+    """Of four sentences of the corpus."""
+    path = str(corpus / "stories.conllu")
+    return IngestOptions((path,), bank, str(model), **{"ablate": "heads"} | others)
 
 
 def rows(bank: Path, run: int = 1) -> list[Row]:
@@ -38,15 +40,6 @@ def rows(bank: Path, run: int = 1) -> list[Row]:
         " order by layer nulls first, head",
         [run],
     )
-
-
-@pytest.fixture(scope="module")
-def few(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six sentences of the sample."""
-    path = tmp_path_factory.mktemp("corpus") / "stories.conllu"
-    sentences = (sample / "stories.conllu").read_text(encoding="utf-8").split("\n\n")
-    path.write_text("\n\n".join(sentences[:6]) + "\n\n", encoding="utf-8")
-    return path
 
 
 def slow_losses(

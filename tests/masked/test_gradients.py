@@ -83,12 +83,9 @@ def check_gradients(path: Path, folder: Path, seed: int, inputs: int, segments: 
 
 
 @pytest.fixture(scope="module")
-def press(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten sentences of the sample."""
-    path = tmp_path_factory.mktemp("corpus") / "press.conllu"
-    sentences = (sample / "press.conllu").read_text(encoding="utf-8").split("\n\n")
-    path.write_text("\n\n".join(sentences[:10]) + "\n\n", encoding="utf-8")
-    return path
+def press(few: Path) -> Path:
+    """Four sentences of the sample."""
+    return few / "press.conllu"
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +118,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     largest = 0.0
     for at, each in enumerate(batch.inputs):
         length = len(each.encoded.ids)
-        for _ in range(40):
+        for _ in range(12):
             layer, head = int(rng.integers(1, 4)), int(rng.integers(4))
             to = int(rng.integers(length))
             # In the last layer the loss sees the masked tokens alone.
@@ -168,18 +165,18 @@ def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
     return batch
 
 
-@pytest.mark.usual("bert", "roberta", "deberta")
+@pytest.mark.usual("roberta", "deberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
 def test_the_bank_holds_the_gradients_of_each_input_alone(
     tiny_masked_lm: Models, press: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches, padding and the choice of the masked tokens change nothing."""
     if kind == "roberta":
-        monkeypatch.setattr(masked, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
+        monkeypatch.setattr(masked, "TOKENS_AT_ONCE", 30)  # one or two inputs at a time
     folder = tiny_masked_lm(kind)
     path = tmp_path / "x.duckdb"
-    assert ingest(options(path, press, folder, mask_seed=7)).sentences == 10
-    check_gradients(path, folder, 7, 10, segments={0})
+    assert ingest(options(path, press, folder, mask_seed=7)).sentences == 4
+    check_gradients(path, folder, 7, 4, segments={0})
 
 
 @pytest.mark.slow
@@ -204,7 +201,7 @@ def test_gradients_are_signed_and_stand_beside_every_row_of_attention(bank: Path
         " from (select unnest(gradients) as g from gradient)",
     )[0]
     assert counts is not None and counts[0] == counts[1] > 0
-    assert signs is not None and min(signs) > 5_000
+    assert signs is not None and min(signs) > 1_000
 
 
 def test_in_the_last_layer_only_masked_tokens_have_gradients(
@@ -235,7 +232,7 @@ def test_an_interrupted_run_ends_with_the_same_rows(
 ) -> None:
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 10**9)  # of the whole run, and of the rest
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
-    folder, more = tiny_masked_lm("bert"), {"batch_tokens": 100, "ablate": "layers"}
+    folder, more = tiny_masked_lm("bert"), {"batch_tokens": 32, "ablate": "layers"}
     ingest(options(whole, press, folder, **more))
     ingest_part(options(broken, press, folder, **more))  # a transaction a batch
     assert 0 < len(rows(broken, "sequence")) < len(rows(whole, "sequence"))
@@ -261,8 +258,8 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
     same = query_bank(
         path,
         "select count(*) from (select first.gradients from gradient as first"
-        " where gradients in (select gradients from gradient where sequence > 10)"
-        " and sequence <= 10 and layer = 1)",
+        " where gradients in (select gradients from gradient where sequence > 4)"
+        " and sequence <= 4 and layer = 1)",
     )[0]
     assert [row[1:] for row in result] == [("true", "0"), ("true", "1"), (None, None)]
     assert result[0][0].endswith("/token/gradients")
