@@ -195,7 +195,7 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
 # Models with other special tokens.
 
 
-@pytest.mark.usual("roberta", "llama")
+@pytest.mark.usual("roberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta", "electra"])
 def test_stored_attention_is_that_of_the_tokenizers_own_pair(
     tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], kind: str

@@ -26,12 +26,14 @@ from attnbank.ingest.options import Report
     ("kind", "batching"), [("convbert", "equal"), ("nystromformer", "equal"), ("bert", "padded")]
 )
 def test_maps_are_those_of_each_input_alone(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], kind: str, batching: str
+    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, batching: str
 ) -> None:
-    found = []
+    """Of four sentences, two of which have one length."""
+    found, corpus = [], tmp_path / "rain.txt"
+    corpus.write_text("Rain fell.\nShe saw the boy.\nIt stopped.\nRain fell on him.\n")
     for name, tokens in (("together", 64), ("alone", 1)):
         bank = tmp_path / f"{name}.duckdb"
-        report = ingest_into(bank, few, tiny_model(kind), batch_tokens=tokens)
+        report = ingest_into(bank, corpus, tiny_model(kind), batch_tokens=tokens)
         ((weights,),) = query_bank(
             bank,
             "select flatten(list(weights order by s.sentence, layer, head, from_position))"

@@ -30,10 +30,12 @@ from attnbank.sql.bank.opening import open_to_write
 SENTENCES = 100
 CORPORA = ("gum", "fr", "he", "zh")
 TOKENIZERS = (MINILM, "smollm2", "mistral_tokenizer")
-USUAL = (("he", MINILM), ("he", "smollm2"), ("gum", MINILM))
 READ = [
-    pytest.param(*each, marks=() if each in USUAL else pytest.mark.slow)
-    for each in itertools.product(CORPORA, TOKENIZERS)
+    ("own", MINILM),
+    *(
+        pytest.param(*pair, marks=pytest.mark.slow)
+        for pair in itertools.product(CORPORA, TOKENIZERS)
+    ),
 ]
 
 
@@ -48,17 +50,25 @@ def _folder(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def texts(
-    tmp_path_factory: pytest.TempPathFactory, corpora: Path
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, own_text: Path
 ) -> Callable[[str], tuple[Path, Path]]:
-    """A function from a language to its first sentences, and a bank of them without a run."""
+    """A function from a language to its first sentences, and a bank of them without a run.
+
+    `own` is the own text.
+    """
     made: dict[str, tuple[Path, Path]] = {}
 
     def make(name: str) -> tuple[Path, Path]:
         if name not in made:
             folder = tmp_path_factory.mktemp(name)
-            whole = (corpora / f"{name}-dev.conllu").read_text("utf-8").split("\n\n")
+            if name == "own":
+                content = "".join(path.read_text("utf-8") for path in sorted(own_text.iterdir()))
+            else:
+                corpora = request.getfixturevalue("corpora")
+                whole = (corpora / f"{name}-dev.conllu").read_text("utf-8").split("\n\n")
+                content = "\n\n".join(whole[:SENTENCES]) + "\n\n"
             file = folder / "text.conllu"
-            file.write_text("\n\n".join(whole[:SENTENCES]) + "\n\n", encoding="utf-8")
+            file.write_text(content, encoding="utf-8")
             bank = new_banks.put(folder / "bank.duckdb")
             options = IngestOptions((str(file),), bank, MINILM)
             with open_to_write(bank, "test") as connection:
@@ -96,9 +106,8 @@ def _positions(input: Input) -> list[tuple[int, int, str, list[str]]]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model"), READ)
-@pytest.mark.few("he-*", "gum-minilm", "fr-mistral*", "zh-smollm2")
+@pytest.mark.few("own-*", "he-smollm2", "gum-minilm", "fr-mistral*")
 def test_the_pieces_are_those_of_the_text(
     name: str, model: str, texts: Callable[[str], tuple[Path, Path]]
 ) -> None:
@@ -109,7 +118,8 @@ def test_the_pieces_are_those_of_the_text(
     tokenizer.no_truncation()
     corpus = text.read(file, written=True)
     cut: dict[int, list[str]] = {}  # the pieces of each unit by itself, by its first word
-    for each in _inputs(bank, folder, "sentence"):
+    alone = _inputs(bank, folder, "sentence")
+    for each in alone:
         cut |= {first: own for first, _, _, own in _positions(each)}
     inputs = _inputs(bank, folder, "sentence", edges="share")
     told = 0
@@ -127,16 +137,21 @@ def test_the_pieces_are_those_of_the_text(
                 joint += len(inside)
         assert input.joined_words == joint
         told += joint
-    assert sum(each.joined_words for each in _inputs(bank, folder, "sentence")) == told
+    assert sum(each.joined_words for each in alone) == told
     assert told > 0 or name == "zh" or (name, model) == ("fr", MINILM)
 
 
-@pytest.mark.usual(3)
-@pytest.mark.parametrize("model", TOKENIZERS)
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("own", MINILM),
+        *(pytest.param("gum", model, marks=pytest.mark.slow) for model in TOKENIZERS),
+    ],
+)
 def test_the_pieces_of_documents_are_those_of_their_text(
-    model: str, texts: Callable[[str], tuple[Path, Path]]
+    name: str, model: str, texts: Callable[[str], tuple[Path, Path]]
 ) -> None:
-    file, bank = texts("gum")
+    file, bank = texts(name)
     folder = _folder(model)
     tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
     tokenizer.no_padding()
@@ -159,7 +174,7 @@ def test_the_pieces_of_documents_are_those_of_their_text(
             (min(unit.words) + 1, max(unit.words) + 1, unit.text, pieces)
             for unit, pieces in expected
         ]
-    assert compared > SENTENCES / 2
+    assert compared > len(corpus.sentences) / 2
 
 
 ROWS = """1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_

@@ -237,8 +237,8 @@ def test_every_option_is_here() -> None:
     assert set(CHANGES) == {each.name for each in fields(IngestOptions)}
 
 
-@pytest.mark.few("*-1-finished", "limit-1-half", "model-1-half", "corpora-1-half", "seed-1-half")
-@pytest.mark.usual("context-1-f*", "limit-1-f*")
+@pytest.mark.few("*-1-finished", "limit-1-half", "corpora-1-half")
+@pytest.mark.usual("limit-1-f*")
 @pytest.mark.parametrize(("name", "change", "is_interrupted"), EVERY)
 def test_an_option_that_differs_is_used_or_refused(
     folder: Callable[[str], str],

@@ -134,10 +134,7 @@ def test_the_same_model_gives_the_same_bank(
 ) -> None:
     folder = tiny_model("bert")
     bank = _check_same_bank(Ours(folder), 3, 4, stories, folder, tmp_path, **more)
-    with open_bank(bank) as mine, open_bank(tmp_path / "ingested.duckdb") as theirs:
-        if more.get("unit") != "token":
-            best = mine.query("best_head").drop("run")
-            assert best.height and best.equals(theirs.query("best_head").drop("run"))
+    with open_bank(bank) as mine:
         assert mine.info().models.row(0, named=True)["architecture"] == "given"
         assert mine.info().runs.row(0, named=True)["device"] == "given"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from attnbank.ingest.derived.computations import STEPS, cache_answers
 from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import open_bank
+from attnbank.sql import registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.export_format import export
 from attnbank.sql.registry import all_analyses, analyses
@@ -65,7 +67,9 @@ with open_bank(sys.argv[1]) as bank:
 """
 
 
-def test_they_hold_for_this_version_and_this_text(bank: Path, tmp_path: Path) -> None:
+def test_they_hold_for_this_version_and_this_text(
+    bank: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Forged rows are given while they hold: not to a version with another statement, nor run."""
     for name in ("best_head", "entropy"):
         assert run_command_line(["-b", str(bank), "compute", name, "-q"]) == 0
@@ -86,7 +90,26 @@ def test_they_hold_for_this_version_and_this_text(bank: Path, tmp_path: Path) ->
         assert opened.query("best_head", subtypes=True)["n"].n_unique() > 1  # another question
         opened.reads_cache = False
         assert opened.query("best_head").equals(rows)
-    # The package again, as it is and then with another statement in one of its files.
+    with monkeypatch.context() as patch:
+        statement = registry.shared()["pair_hit"]
+        changed = replace(statement, body=statement.body.replace("ratio(", "1.0 * ratio(", 1))
+        assert changed != statement
+        patch.setitem(registry.shared(), "pair_hit", changed)
+        registry.fingerprint.cache_clear()
+        with open_bank(bank) as opened:
+            assert opened.query("best_head").equals(rows)
+    registry.fingerprint.cache_clear()
+    with open_bank(bank) as opened:
+        assert opened.query("best_head")["n"].unique().to_list() == [77]
+
+
+@pytest.mark.slow
+def test_they_hold_for_another_copy_of_this_version(bank: Path, tmp_path: Path) -> None:
+    """The package again, as it is and then with another statement in one of its files."""
+    assert run_command_line(["-b", str(bank), "compute", "best_head", "-q"]) == 0
+    with open_bank(bank) as opened:
+        rows = opened.query("best_head")
+    _forge(bank, rows.with_columns(n=pl.lit(77, pl.Int64)))
     copy = tmp_path / "attnbank"
     shutil.copytree(ROOT / ".src" / "attnbank", copy, ignore=shutil.ignore_patterns("__pycache__"))
     shared = copy / "sql" / "shared" / "pair_hit.sql"
@@ -187,8 +210,6 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
     (folder / "word_count.sql").write_text(text.format("count(*)"))
     args = ["-b", str(own), "compute", "--queries", str(folder), "word_count"]
     assert run_command_line(args) == 0
-    from attnbank.sql import registry
-
     try:
         with open_bank(own) as bank:
             words = bank.query("word_count")

@@ -79,6 +79,9 @@ def test_smaller_batches_go_on_after_too_little_memory(stopped: Stopped, tmp_pat
     assert error.remedy == (
         "Repeat the command with --batch-tokens 64: it resumes where it stopped."
     )
+    with pytest.raises(CallError, match="has batches of 128 tokens") as caught:
+        ingest(replace(options, batch_tokens=256))
+    assert f"deletes its {batches} batches" in caught.value.remedy
     smaller = replace(options, batch_tokens=64)
     assert ingest(smaller).state == "resumed"
     budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
@@ -108,16 +111,6 @@ def test_batches_get_smaller_twice(stopped: Stopped, tmp_path: Path) -> None:
     whole = replace(options, bank=tmp_path / "whole.duckdb", batch_tokens=32)
     ingest(whole)
     _check_same_figures(options.bank, whole.bank)
-
-
-def test_larger_batches_are_refused_and_replace_says_what_it_discards(
-    stopped: Stopped,
-) -> None:
-    options, _ = stopped
-    ((batches,),) = query_bank(options.bank, "select batches from run_part")
-    with pytest.raises(CallError, match="has batches of 128 tokens") as caught:
-        ingest(replace(options, batch_tokens=256))
-    assert f"deletes its {batches} batches" in caught.value.remedy
 
 
 @pytest.mark.parametrize(
