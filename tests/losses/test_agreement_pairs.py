@@ -180,6 +180,7 @@ def test_sides_are_what_a_tokenizer_is_given(written: Cases) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.few("fr-*", "he-*", "tr-*")
 @pytest.mark.parametrize(
     ("corpus", "least"),
     [("gum-dev", 300), ("ewt-dev", 500), ("fr-dev", 150), ("he-dev", 50), ("tr-dev", 1)],

@@ -86,6 +86,7 @@ def gum_train(corpora: Path) -> list[str]:
 
 
 @pytest.mark.usual("wordpiece-sample", "byte_level-sample", "prepend_*-sample")
+@pytest.mark.few("*-sample", "byte_level-gum", "metaspace_first-gum")
 @pytest.mark.parametrize("text", ["sample", "gum"])
 @pytest.mark.parametrize("kind", spaced_tokenizers.KINDS)
 def test_pieces_are_those_of_the_text_as_written(

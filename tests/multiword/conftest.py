@@ -15,8 +15,31 @@ SENTENCES = 30  # of each language
 SHARE = ("written", "sentence", "--edges", "share")
 SHARED = "share"  # written, and with --edges share
 MODES = ("written", pytest.param("parts", marks=pytest.mark.slow))
-RUNNING = pytest.param("running", marks=pytest.mark.slow)
-WHOLE = [pytest.param(each, marks=pytest.mark.soak) for each in multilingual.LANGUAGES]
+OWN = {"own-written": (), "own-share": SHARE, "own-parts": ("parts",)}  # a few sentences
+OF_CASES = [
+    "own-written",
+    "own-share",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("own-parts", "written", SHARED)),
+    *(
+        pytest.param(name, marks=pytest.mark.soak)
+        for name in ("parts", "running", *multilingual.LANGUAGES)
+    ),
+]
+
+
+@pytest.fixture(scope="session")
+def own_text() -> Path:
+    """The folder of a text in seven languages, of which the last file is the split dev."""
+    return Path(__file__).parent / "texts"
+
+
+@pytest.fixture(scope="session")
+def own_model(once: Once, own_text: Path) -> Path:
+    """The folder of a tiny random model that has the vocabulary of this text."""
+    paths = sorted(own_text.iterdir())
+    lines = [line for path in paths for line in path.read_text("utf-8").split("\n")]
+    text = [line.removeprefix("# text = ") for line in lines if line.startswith("# text = ")]
+    return once("multiword", lambda folder: multilingual.save(folder, text))
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +66,9 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 
 @pytest.fixture(scope="session")
-def mentions() -> Path:
+def mentions(own_text: Path) -> Path:
     """A text in four languages whose mentions have head words in multiword tokens."""
-    return Path(__file__).parent / "texts" / "mentions.conllu"
+    return own_text / "mentions.conllu"
 
 
 @pytest.fixture(scope="session")
@@ -71,28 +94,24 @@ def running(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", params=[*MODES, SHARED, RUNNING, *WHOLE])
-def case(
-    request: pytest.FixtureRequest,
-    read: Make,
-    corpora: Path,
-    french_and_hebrew: Path,
-    running: Path,
-    multilingual_model: Path,
-) -> Case:
-    """The chosen sentences as they are written and as parts; real text as written."""
-    if request.param in multilingual.LANGUAGES:
-        source = corpora / f"{request.param}-dev.conllu"
-        found = read(source, multilingual_model)
-        assert found.has_shared == (request.param in ("fr", "he"))  # in Turkish parts spell all
-        return found
-    if request.param == "running":
-        return read(running, multilingual_model)
-    if request.param == SHARED:
-        return read(french_and_hebrew, multilingual_model, *SHARE)
-    found = read(french_and_hebrew, multilingual_model, request.param)
-    assert found.has_shared == (request.param == "written")
-    return found
+@pytest.fixture(scope="session", params=OF_CASES)
+def case(request: pytest.FixtureRequest, read: Make) -> Case:
+    """The own text and the chosen sentences as they are written or as parts; real text."""
+    name = request.param
+    if name in OWN:
+        folder, model = (request.getfixturevalue(own) for own in ("own_text", "own_model"))
+        return read(folder, model, *OWN[name])
+    model = request.getfixturevalue("multilingual_model")
+    if name in multilingual.LANGUAGES:
+        made = read(request.getfixturevalue("corpora") / f"{name}-dev.conllu", model)
+        assert made.has_shared == (name in ("fr", "he"))  # in Turkish parts spell all
+        return made
+    if name == "running":
+        return read(request.getfixturevalue("running"), model)
+    chosen = request.getfixturevalue("french_and_hebrew")
+    made = read(chosen, model, *(SHARE if name == SHARED else (name,)))
+    assert made.has_shared == (name != "parts")
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -110,8 +129,6 @@ def chosen(
 
 
 @pytest.fixture(scope="session", params=MODES)
-def documents(
-    request: pytest.FixtureRequest, read: Make, mentions: Path, multilingual_model: Path
-) -> Case:
+def documents(request: pytest.FixtureRequest, read: Make, mentions: Path, own_model: Path) -> Case:
     """The text with mentions, each of its documents one input."""
-    return read(mentions, multilingual_model, request.param, "document", "--max-tokens", "500")
+    return read(mentions, own_model, request.param, "document", "--max-tokens", "500")

@@ -107,7 +107,7 @@ def _positions(input: Input) -> list[tuple[int, int, str, list[str]]]:
 
 
 @pytest.mark.parametrize(("name", "model"), READ)
-@pytest.mark.few("own-*", "he-smollm2", "gum-minilm", "fr-mistral*")
+@pytest.mark.few("own-*", "he-smollm2", "fr-mistral*")
 def test_the_pieces_are_those_of_the_text(
     name: str, model: str, texts: Callable[[str], tuple[Path, Path]]
 ) -> None:

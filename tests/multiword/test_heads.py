@@ -52,7 +52,7 @@ def test_every_dependency_that_is_judged(case: Case) -> None:
     assert bool(case.inside) == case.has_shared
 
 
-@pytest.mark.usual("written-gold")
+@pytest.mark.usual("own-written-*")
 @pytest.mark.parametrize(
     "request_",
     ["pattern { H -[case]-> D }", "pattern { D [upos=ADP]; H [upos=DET|NOUN]; D < H }"],

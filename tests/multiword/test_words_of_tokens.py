@@ -112,7 +112,7 @@ Told = tuple[Path, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, multilingual_model: Path) -> Told:
+def told(tmp_path_factory: pytest.TempPathFactory, own_model: Path) -> Told:
     """A bank of the text above in three runs, and what was told of each by the commands."""
     folder = tmp_path_factory.mktemp("told")
     (folder / "text.conllu").write_text(TEXT + SPELLED, encoding="utf-8")
@@ -123,7 +123,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, multilingual_model: Path) -> 
                           ("token", ["--unit", "token"])):  # fmt: skip
         heard = io.StringIO()
         with redirect_stderr(heard), redirect_stdout(heard):
-            assert run_command_line([*given, str(multilingual_model), *options]) == 0
+            assert run_command_line([*given, str(own_model), *options]) == 0
         said[name] = heard.getvalue()
     return bank, said
 

@@ -179,7 +179,7 @@ def test_a_file_that_is_no_bank_is_left_alone(tmp_path: Path, options_for: Optio
         ingest(options_for(tmp_path / "paper.duckdb"))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_memory_is_flat(tmp_path: Path, sample: Path) -> None:
     """Peak resident memory of the sample 30 times over is within 10 % of 8 times over."""
     script = (

@@ -59,13 +59,15 @@ KEEPS = {
 
 
 @pytest.fixture(scope="module")
-def banks(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+def banks(
+    few: Path, options_for: Options, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, ...]:
     """A bank with all weights, and one for each of KEEPS, of the same three kinds of inputs."""
     folder = tmp_path_factory.mktemp("kept")
     keeps = ("weights", *KEEPS)
     for keep in keeps:
         for options in KINDS.values():
-            given = options_for(folder / keep, "sample", keep=keep, **options)  # fmt: skip
+            given = options_for(folder / keep, few, keep=keep, **options)
             ingest(given)
     return tuple(folder / keep for keep in keeps)
 
@@ -97,7 +99,7 @@ def _answers(bank: Bank, name: str, run: str, **values: Any) -> pl.DataFrame:
     return bank.query(name, run=run, **values).drop("run")
 
 
-@pytest.mark.few("*-peaks", "*-top:3")
+@pytest.mark.few("*-peaks", "table_2-*", "coreference_accuracy-*", "entropy-*", "best_head-*")
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize(
@@ -162,10 +164,10 @@ def test_a_value_that_needs_the_weights_is_refused(
 
 @pytest.mark.slow
 def test_a_bank_with_both_takes_the_run_that_has_the_weights(
-    options_for: Options, tmp_path: Path
+    few: Path, options_for: Options, tmp_path: Path
 ) -> None:
     for keep in ("weights", "peaks"):
-        ingest(options_for(tmp_path / "b", keep=keep))
+        ingest(options_for(tmp_path / "b", few / "stories.conllu", keep=keep))
     with open_bank(tmp_path / "b") as bank:
         names = bank.runs()["name"].to_list()
         assert names[1] == f"{names[0]}/peaks"

@@ -37,12 +37,12 @@ def trained(once: Once, sample: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bank(once: Once, sample: Path, trained: Path) -> Path:
-    """A bank of two series of runs, over the sample and over repeated tokens; not written to."""
+def bank(once: Once, few: Path, trained: Path) -> Path:
+    """A bank of two series of runs, over a text and over repeated tokens; not written to."""
 
     def fill(folder: Path) -> None:
         path = folder / "bank.duckdb"
-        model, given = str(trained), (str(sample),)
+        model, given = str(trained), (str(few),)
         series = IngestOptions(given, path, model, name="sample", series="step*")
         assert [ingest_sery.run for ingest_sery in ingest_series(series)]
         for number in range(1, len(STEPS) + 1):
@@ -93,11 +93,11 @@ def test_a_training_gives_the_same_weights_twice(
 
 @pytest.mark.slow
 def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
-    bank: Path, trained: Path, sample: Path, tmp_path: Path
+    bank: Path, trained: Path, few: Path, tmp_path: Path
 ) -> None:
     alone = tmp_path / "alone.duckdb"
     for step in STEPS:
-        ingest(IngestOptions((str(sample),), alone, str(trained / f"step{step}"), name="sample"))
+        ingest(IngestOptions((str(few),), alone, str(trained / f"step{step}"), name="sample"))
     rows = []
     for path in (bank, alone):
         rows.append(
@@ -125,11 +125,11 @@ def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
 
 @pytest.mark.slow
 def test_what_is_there_is_passed_over(
-    bank: Path, trained: Path, sample: Path, tmp_path: Path, cli: Cli
+    bank: Path, trained: Path, few: Path, tmp_path: Path, cli: Cli
 ) -> None:
     own = Path(shutil.copy(bank, tmp_path / "bank.duckdb"))
     cli("-b", own, "delete", "2", "--yes", "-q")
-    given = ["-b", str(own), "ingest", str(sample), "--name", "sample", "--model", str(trained)]
+    given = ["-b", str(own), "ingest", str(few), "--name", "sample", "--model", str(trained)]
     lines = cli(*given, "--series", "step*").err.splitlines()
     message = [line for line in lines if line.startswith(("Run ", "At most "))]
     assert message.pop(1).startswith("At most 2 runs to make, about ")
