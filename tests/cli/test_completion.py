@@ -12,8 +12,9 @@ from pathlib import Path
 import duckdb
 import pytest
 from case_bank import make_bank
-from command_line import run_python
+from click.testing import CliRunner
 
+from attnbank.cli.app import app
 from attnbank.cli.options import suggestions
 from attnbank.sql.registry import analyses
 
@@ -36,20 +37,17 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bank(tmp_path_factory.mktemp("completion") / "x.duckdb", GIVEN)
 
 
-def _completed(*words: str, bank: str | Path = "", cwd: Path | None = None) -> list[str]:
+def _completed(*words: str, bank: str | Path = "") -> list[str]:
     """What the shell is told can stand for the last word: kind,name a line."""
-    code = "from attnbank.cli import main; main()"
-    done = run_python(
-        "-c", code, cwd=cwd,
-        env={
-            "_ATTNBANK_COMPLETE": "bash_complete",
-            "COMP_WORDS": " ".join(["attnbank", *words]),
-            "COMP_CWORD": str(len(words)),
-            "ATTNBANK": str(bank),
-        },
-    )  # fmt: skip
+    env = {
+        "_ATTNBANK_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["attnbank", *words]),
+        "COMP_CWORD": str(len(words)),
+        "ATTNBANK": str(bank),
+    }
+    done = CliRunner().invoke(app, [], prog_name="attnbank", env=env)
     assert not done.stderr, done.stderr
-    assert done.returncode == 0
+    assert done.exit_code == 0
     return [line for line in done.stdout.split("\n") if line]
 
 
@@ -69,7 +67,6 @@ def test_runs(bank: Path) -> None:
         assert _plain(*command, "", bank=bank) == every
 
 
-@pytest.mark.slow
 def test_relations_tables_and_values(bank: Path) -> None:
     found = _plain("query", "best_head", "--relation", "", bank=bank)
     assert found == ["all", "nmod", "nmod:poss", "nsubj", "obj"]
@@ -88,7 +85,6 @@ def test_commands_and_analyses() -> None:
     assert "--relation" in _plain("query", "best_head", "--rel")
 
 
-@pytest.mark.slow
 def test_files_are_left_to_the_shell(tmp_path: Path) -> None:
     assert _completed("-b", "x") == ["file,x"]
     assert _completed("info", "-o", "y") == ["file,y"]
@@ -97,7 +93,6 @@ def test_files_are_left_to_the_shell(tmp_path: Path) -> None:
     assert _completed("ingest", "--model", "mini") == ["plain,minilm", "dir,mini"]
 
 
-@pytest.mark.slow
 def test_where_there_is_nothing_to_say_nothing_is_said(bank: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.duckdb"
     (tmp_path / "text.duckdb").write_text("no database")
@@ -112,7 +107,6 @@ def test_where_there_is_nothing_to_say_nothing_is_said(bank: Path, tmp_path: Pat
         _completed(*words)
 
 
-@pytest.mark.slow
 def test_a_bank_that_is_being_filled_has_nothing_to_say(bank: Path, tmp_path: Path) -> None:
     path = tmp_path / "held.duckdb"
     shutil.copy(bank, path)

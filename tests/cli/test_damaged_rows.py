@@ -5,22 +5,27 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import duckdb
 import pytest
+from bank_rows import change_bank
+from case_bank import make_bank
 from command_line import Cli
+from two_runs import TWO_RUNS
 
 from attnbank.cli.exit_status import error_message
 
 TOLD = "is damaged: its table peak has rows that no map has."
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bank(tmp_path_factory.mktemp("whole") / "whole.duckdb", TWO_RUNS)
+
+
 @pytest.fixture
-def damaged(full_bank: Path, tmp_path: Path) -> Path:
+def damaged(whole: Path, tmp_path: Path) -> Path:
     """A bank whose peaks are not numbers."""
-    copy = tmp_path / "damaged.duckdb"
-    shutil.copy(full_bank, copy)
-    with duckdb.connect(str(copy)) as connection:
-        connection.execute("update peak set most_attended_weight = 'nan'")
+    copy = Path(shutil.copy(whole, tmp_path / "damaged.duckdb"))
+    change_bank(copy, "update peak set most_attended_weight = 'nan'")
     return copy
 
 
@@ -30,8 +35,8 @@ def test_show_tells_it(damaged: Path, cli: Cli) -> None:
     assert printed.count("\n") == 2 and "bug" not in printed
 
 
-def test_any_error_is_looked_into(damaged: Path, full_bank: Path) -> None:
+def test_any_error_is_looked_into(damaged: Path, whole: Path) -> None:
     assert TOLD in error_message(IndexError("of a list"), damaged)[0]
     told = "unexpected IndexError: of a list"
-    assert error_message(IndexError("of a list"), full_bank)[0] == told
+    assert error_message(IndexError("of a list"), whole)[0] == told
     assert error_message(IndexError("of a list"), damaged.with_name("none.duckdb"))[0] == told

@@ -6,13 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import new_banks
 import pytest
 from case_bank import make_bank
 from command_line import Cli
+from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.options import Unit
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 from attnbank.sql.registry import analyses
@@ -91,42 +89,28 @@ def test_the_runs_are_counted(bank: Path) -> None:
     assert first["bytes"] / total == pytest.approx(shares["first"] / sum(shares.values()), rel=1e-3)
 
 
-def test_the_sentences_of_documents_and_pairs_are_counted(full_bank: Path) -> None:
-    with open_bank(full_bank) as opened:
-        runs = {row["name"]: row for row in opened.runs().iter_rows(named=True)}
-        rows = opened.sql(
-            "select run.name, position.word, word.sentence from run"
-            " inner join sequence on sequence.run = run.id"
-            " inner join position on position.sequence = sequence.id"
-            " left join word on word.id = position.word"
-        ).rows()
-        told = {row["name"]: row for row in opened.info().runs.iter_rows(named=True)}
-    contexts = {row["context"] for row in runs.values()}
-    assert contexts == {"sentence", "document", "pair"} and told == runs
-    for name, row in runs.items():
-        words = {word for run, word, _ in rows if run == name and word is not None}
-        sentences = {sentence for run, _, sentence in rows if run == name and sentence is not None}
-        assert (row["sentences"], row["words"]) == (len(sentences), len(words)), name
-        assert len(sentences) > 0
-
-
-@pytest.mark.usual(3)
-@pytest.mark.parametrize("context", ["sentence", "document", "pair"])
-def test_info_and_the_report_of_an_ingest_say_the_same(
-    context: str,
-    tmp_path: Path,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
+def test_the_sentences_of_documents_and_pairs_are_counted_as_an_ingest_counts_them(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    corpus = (str(sample / "press.conllu"),)
-    unit: Unit = "token" if context == "pair" else "word"
-    model = str(tiny_model("bert"))
-    report = ingest(IngestOptions(corpus, path, model, context=context, unit=unit, limit=3))
-    with open_bank(path) as opened:
-        row = opened.runs().row(0, named=True)
-    assert (row["sentences"], row["words"]) == (report.sentences, report.words)
-    assert report.sentences > 0
+    bank = tmp_path / "bank.duckdb"
+    reports = [
+        ingest_into(bank, sample / "press.conllu", tiny_model("bert"), limit=2, **of_run)
+        for of_run in ({}, {"context": "document"}, {"context": "pair", "unit": "token"})
+    ]
+    counts = "select distinct run.id, word.sentence, position.word from run, sequence, position"
+    with open_bank(bank) as opened:
+        runs = opened.runs()
+        rows = opened.sql(
+            f"{counts} inner join word on word.id = position.word"
+            " where sequence.run = run.id and position.sequence = sequence.id"
+        ).rows()
+        assert opened.info().runs.equals(runs)
+    assert runs["context"].to_list() == ["sentence", "document", "pair"]
+    for report, run in zip(reports, runs.iter_rows(named=True), strict=True):
+        words = [(sentence, word) for id, sentence, word in rows if id == run["id"]]
+        expected = len({sentence for sentence, _ in words}), len(words)
+        assert (run["sentences"], run["words"]) == expected != (0, 0), run["context"]
+        assert (report.sentences, report.words) == expected, run["context"]
 
 
 def test_corpora_models_tables_and_what_was_left_out(bank: Path) -> None:

@@ -10,19 +10,31 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
+import click
 import duckdb
 import polars as pl
 import pytest
+from case_bank import make_bank
 from click.testing import CliRunner
 from command_line import Cli
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import app, run_command_line
-from attnbank.cli.output import ENDINGS, FORMATS, encode_frame
+from attnbank.cli.output import (
+    ENDINGS,
+    FORMATS,
+    count_noun,
+    duration,
+    encode_frame,
+    format_bytes,
+    write_frame,
+    write_frames,
+)
 from attnbank.queries.results import frame_of_relation
 from attnbank.queries.table_formats import (
     cut,
@@ -32,6 +44,7 @@ from attnbank.queries.table_formats import (
     table_lines,
     why_p_is_empty,
 )
+from attnbank.sql.errors import QueryError
 
 FRAME = pl.DataFrame(
     {
@@ -368,66 +381,110 @@ def test_parquet_comes_back_as_it_was() -> None:
     assert_frame_equal(pl.read_parquet(file), MIXED)
 
 
-@pytest.mark.usual(".csv", ".parquet", ".tex")
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_the_ending_of_a_file_chooses_the_format(
-    ending: str, sample_bank: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_ending_of_a_file_chooses_the_format(ending: str, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / f"result{ending}"
-    args = ["-b", str(sample_bank), "query", "best_head", "--relation", "obj"]
-    assert cli(*args, "-o", file).out == ""
+    assert cli("queries", "-o", file).out == ""
     by_ending = file.read_bytes()
-    cli(*args, "-f", ENDINGS[ending], "-o", tmp_path / "other.dat")
-    assert by_ending == (tmp_path / "other.dat").read_bytes() != b""
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.dat", file.name]
+    for other in ("other.dat", "other.csv", "other.md"):  # -f goes before the ending
+        cli("queries", "-f", ENDINGS[ending], "-o", tmp_path / other)
+        assert by_ending == (tmp_path / other).read_bytes() != b""
+        (tmp_path / other).unlink()
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
 
-@pytest.mark.usual("table", "parquet")
 @pytest.mark.parametrize("format_", FORMATS)
 def test_standard_output_is_the_same_as_a_file(
-    format_: str, sample_bank: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    format_: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    args = ["-b", str(sample_bank), "sql", "from run", "-f", format_]
+    args = ["queries", "-f", format_]
     assert run_command_line(args) == 0
     printed = capfdbinary.readouterr().out
     assert run_command_line([*args, "-o", str(tmp_path / "file")]) == 0
     assert printed == (tmp_path / "file").read_bytes()
 
 
-def test_a_file_is_replaced_but_never_the_bank(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_file_is_replaced_but_never_the_bank(tmp_path: Path, cli: Cli) -> None:
+    bank = make_bank(tmp_path / "bank.duckdb", {})
     old = tmp_path / "old.csv"
     old.write_text("old")
-    args = ["-b", str(sample_bank), "sql", "select 1 as one"]
-    cli(*args, "-o", old)
-    assert old.read_text() == "one\n1\n"
-    before = sample_bank.read_bytes()
+    cli("-b", bank, "queries", "-o", old)
+    assert old.read_text().startswith("section,name,")
+    before = bank.read_bytes()
     link = tmp_path / "link.csv"
-    link.symlink_to(sample_bank)
-    for target in (sample_bank, link):
-        assert "is the bank itself" in cli(*args, "-f", "csv", "-o", target, status=2).err
-    assert sample_bank.read_bytes() == before
+    link.symlink_to(bank)
+    for target in (bank, link):
+        error = cli("-b", bank, "queries", "-f", "csv", "-o", target, status=2).err
+        assert "is the bank itself" in error
+    assert bank.read_bytes() == before
 
 
-def test_a_place_that_cannot_be_written_is_told(
-    sample_bank: Path, tmp_path: Path, cli: Cli
-) -> None:
-    args = ["-b", str(sample_bank), "sql", "select 1 as one", "-f", "csv", "-o"]
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, cli: Cli) -> None:
+    args = ["queries", "-f", "csv", "-o"]
     assert "There is no folder" in cli(*args, tmp_path / "missing" / "x.csv", status=2).err
     assert "is a folder" in cli(*args, tmp_path, status=2).err
     assert "is a device" in cli(*args, os.devnull, status=2).err
-    assert cli(*args[:-1], "-o", "-").out == "one\n1\n"
+    assert cli(*args, "-").out == cli(*args[:-1]).out != ""
 
 
-def test_a_failed_query_leaves_the_old_file(sample_bank: Path, tmp_path: Path, cli: Cli) -> None:
+def _context(**shared: str) -> click.Context:
+    """The context of a command that was given these shared options."""
+    context = click.Context(app)
+    context.meta.update({f"attnbank.{name}": value for name, value in shared.items()})
+    return context
+
+
+def test_a_result_that_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
+    def rows() -> Iterator[pl.DataFrame]:
+        yield FRAME
+        raise QueryError("The memory is full.", "Ask for less.")
+
     old = tmp_path / "old.csv"
     old.write_text("old")
-    cli("-b", sample_bank, "sql", "from nothing", "-o", old, status=1)
-    assert old.read_text() == "old"
+    with pytest.raises(QueryError):
+        write_frames(_context(output=str(old)), rows(), count=lambda: 3)
+    assert old.read_text() == "old" and [*tmp_path.iterdir()] == [old]
 
 
-def test_no_rows_are_told(sample_bank: Path, cli: Cli) -> None:
-    printed = cli("-b", sample_bank, "sql", "from word where false")
-    assert printed.err == "No rows.\n" and printed.out.startswith("id  sentence")
+def test_no_rows_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    for format_, hint, error in (
+        ("table", None, "No rows.\n"), ("table", "none fits", "No rows: none fits.\n"),
+        ("csv", "none fits", "No rows: none fits.\n"), ("csv", None, ""),
+    ):  # fmt: skip
+        write_frame(_context(format_=format_), FRAME.clear(), hint=hint)
+        printed = capfd.readouterr()
+        assert printed.err == error and printed.out.startswith("relation")
+
+
+def test_the_column_run_goes_where_all_rows_are_of_one_run(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It is shown where it tells two runs apart, and programs always get it."""
+    for runs, format_, is_shown in (
+        (["a", "b"], "table", True), (["a", "a"], "table", False), (["a", "a"], "csv", True),
+    ):  # fmt: skip
+        frame = pl.DataFrame({"run": runs, "n": [1, 2]})
+        write_frame(_context(format_=format_), frame, title="Which:")
+        assert ("run" in capfd.readouterr().out) == is_shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (60, "1 min 0 s"), (185, "3 min 5 s"),
+     (3599.4, "59 min 59 s"), (3599.6, "1 h 0 min"), (3600, "1 h 0 min"), (7859, "2 h 10 min")],
+)  # fmt: skip
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_counts_and_sizes() -> None:
+    assert [count_noun(count, "word") for count in (0, 1, 2000)] == [
+        "0 words", "1 word", "2,000 words",
+    ]  # fmt: skip
+    sizes = (0, 999, 1000, 9_640_000, 10**9, 2 * 10**12)
+    assert [format_bytes(size) for size in sizes] == [
+        "0 bytes", "999 bytes", "1.0 kB", "9.6 MB", "1.0 GB", "2000.0 GB",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import toy_attention as toy
 from command_line import run_python
 
 DRAWS = Path(__file__).resolve().parents[1] / "support" / "progress"
@@ -34,13 +35,18 @@ ASKING = (
 )
 
 
-@pytest.mark.usual("export parquet")
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.make_bank(tmp_path_factory.mktemp("small") / "bank.duckdb", {"toy": 12})
+
+
+@pytest.mark.usual("export*")
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)
 @pytest.mark.few("report*", "import*", "merge*", "query*", "find*", "compute head*")
-def test_no_bar_is_drawn(command: list[str], sample_bank: Path, tmp_path: Path) -> None:
+def test_no_bar_is_drawn(command: list[str], small: Path, tmp_path: Path) -> None:
     """Python runs no file here. A connection draws until it is told not to, and that once."""
     for name in ("bank", "other"):
-        shutil.copy(sample_bank, tmp_path / f"{name}.duckdb")
+        shutil.copy(small, tmp_path / f"{name}.duckdb")
     if command[0] == "import":
         assert _run(["export", "parquet"], tmp_path, draws=False).returncode == 0
     done = _run(command, tmp_path, draws=True)

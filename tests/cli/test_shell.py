@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import run_attnbank
+from command_line import Cli, run_attnbank
 
 from attnbank.cli.commands.query import find_shell
 from attnbank.sql.errors import AttnbankError
@@ -44,9 +44,9 @@ def test_the_shell_cannot_write(sample_bank: Path) -> None:
 
 
 @pytest.mark.usefixtures("_has_shell")
-def test_what_is_wrong_with_the_bank_is_told_first(tmp_path: Path) -> None:
-    done = _attnbank("-b", str(tmp_path / "missing.duckdb"), "shell", "-c", "select 1")
-    assert done.returncode == 1 and "There is no bank" in done.stderr
+def test_what_is_wrong_with_the_bank_is_told_first(tmp_path: Path, cli: Cli) -> None:
+    missing = tmp_path / "missing.duckdb"
+    assert "There is no bank" in cli("-b", missing, "shell", "-c", "select 1", status=1).err
     assert not (tmp_path / "missing.duckdb").exists()
 
 
