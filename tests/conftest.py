@@ -282,7 +282,7 @@ def _train_pipeline(folder: Path) -> None:
     pipeline.add_pipe("tagger")
     pipeline.add_pipe("parser", config={"min_action_freq": 1})
     optimizer = pipeline.initialize(lambda: examples)
-    for _ in range(20):
+    for _ in range(14):
         pipeline.update(examples, sgd=optimizer)
     pipeline.to_disk(folder)
 

@@ -1,5 +1,6 @@
 """A process that has imported everything, and forks a process per command that it is asked to run.
 
+What an ingest needs, which takes seconds to import, it has only if its second argument is "fills".
 A request comes through the socket that the first argument names, with the three streams of the
 command: its length, and JSON with "args", "folder" (the working directory), "env", "setup" (Python
 code to run first) and "ends_at_once" (whether to skip the end of the interpreter). The answer is
@@ -21,10 +22,6 @@ from typing import NoReturn
 
 import duckdb  # noqa: F401
 import polars  # noqa: F401
-import torch  # noqa: F401
-import transformers.models.auto.modeling_auto
-import transformers.models.bert.modeling_bert
-import transformers.models.bert.tokenization_bert  # noqa: F401
 
 import attnbank.cli.commands.banks
 import attnbank.cli.commands.compute
@@ -32,11 +29,18 @@ import attnbank.cli.commands.info
 import attnbank.cli.commands.ingest
 import attnbank.cli.commands.query
 import attnbank.cli.output
-import attnbank.ingest.derived.head_distances
-import attnbank.ingest.derived.probes.training
-import attnbank.ingest.store.pipeline
-import attnbank.sql.export_format  # noqa: F401
+import attnbank.sql.export_format
 from attnbank.cli import main
+
+if "fills" in sys.argv[2:]:
+    import torch  # noqa: F401
+    import transformers.models.auto.modeling_auto
+    import transformers.models.bert.modeling_bert
+    import transformers.models.bert.tokenization_bert  # noqa: F401
+
+    import attnbank.ingest.derived.head_distances
+    import attnbank.ingest.derived.probes.training
+    import attnbank.ingest.store.pipeline  # noqa: F401
 
 NUMBER = 8
 

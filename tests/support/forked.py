@@ -43,10 +43,11 @@ class Forked:
     """Runs commands, each in a separate process (see fork_server.py).
 
     `folder` holds a script `attnbank`, for shells that have it first in their PATH: what runs is
-    the command itself, but the imports, which take several seconds for an ingest, were made before.
+    the command itself, but the imports, which take several seconds for an ingest, were made before:
+    those of an ingest only with `fills`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, fills: bool = True) -> None:
         self._made = tempfile.TemporaryDirectory(prefix="attnbank-forked-")
         self.folder = Path(self._made.name)
         self._address = str(self.folder / "socket")
@@ -56,7 +57,7 @@ class Forked:
         path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
         self._env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
         self._server = subprocess.Popen(
-            [sys.executable, str(_SERVER), self._address],
+            [sys.executable, str(_SERVER), self._address, *["fills"] * fills],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
