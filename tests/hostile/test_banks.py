@@ -10,7 +10,6 @@ import contextlib
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -212,11 +211,11 @@ def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixt
         assert opened.sql("select count(*) as n from word")["n"].item() == 2
 
 
-@pytest.mark.usual("*-b*")
+@pytest.mark.usual("*-b it*")
 @pytest.mark.parametrize(
     "name",
-    ["it's.duckdb", 'a"b.duckdb', "a;b--c.duckdb", "-b.duckdb", "a b.duckdb", "x\ny.duckdb",
-     "été.duckdb", "a*[b].duckdb", "x.duckdb' (read_only) --", "$HOME.duckdb"],
+    ["-b.duckdb", "-b it's \"one\";--c.duckdb", "x\ny.duckdb", "été.duckdb", "a*[b].duckdb",
+     "x.duckdb' (read_only) --", "$HOME.duckdb"],
     ids=ascii,
 )  # fmt: skip
 def test_a_bank_of_any_name_is_read_and_written(
@@ -224,7 +223,7 @@ def test_a_bank_of_any_name_is_read_and_written(
 ) -> None:
     bank.rename(name)
     before = {path.name for path in Path().iterdir()}
-    for command in [*READING[:6], ("use", "1"), ("upgrade",)]:
+    for command in [READING[0], *READING[4:6], ("use", "1"), ("upgrade",)]:
         assert run_command_line(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
         printed = capsys.readouterr()
         assert "x\ny.duckdb" not in printed.out + printed.err
@@ -270,14 +269,17 @@ def test_a_view_in_the_place_of_a_table_is_refused(
         assert SECRET not in refused("-b", bank, *command)
 
 
-@pytest.mark.usual("alter table run *", "drop *")
-@pytest.mark.parametrize("change", [
-    "alter table model alter column name set data type blob",
+CHANGES = (
     "alter table run drop column unit",
-    "alter table word rename column form to from_",
     "drop table mention",
+    "alter table model alter column name set data type blob",
+    "alter table word rename column form to from_",
     "alter table attention rename to was",
-])  # fmt: skip
+)
+
+
+@pytest.mark.usual("alter table run *", "drop *")
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_table_of_another_shape_is_refused(change: str, bank: Path, refused: Refused) -> None:
     _changed(bank, "drop schema paper cascade")
     with duckdb.connect(str(bank)) as connection:
@@ -288,7 +290,8 @@ def test_a_table_of_another_shape_is_refused(change: str, bank: Path, refused: R
         _changed(bank, change)
     except duckdb.Error as error:
         pytest.skip(f"DuckDB does not allow it: {error}")
-    for command in [*READING, *WRITING[:2]]:
+    at = CHANGES.index(change)
+    for command in [*of_them(READING, at + 2), WRITING[at % 2]]:
         message = refused("-b", bank, *command)
         assert (
             "does not have the tables of" in message and "ingest again into a new file" in message
@@ -431,7 +434,7 @@ def test_control_characters_of_a_bank_reach_no_terminal(
 
 
 @pytest.mark.parametrize("command", [
-    ("info",), ("query", "best_head"), ("sql", "select 1"), ("export", "out"), ("upgrade",),
+    ("info",), ("query", "best_head"), ("export", "out"), ("upgrade",),
     ("ingest", "none.conllu"), ("delete", "1"),
 ], ids=" ".join)  # fmt: skip
 def test_control_characters_of_a_path_reach_no_terminal(
@@ -441,18 +444,19 @@ def test_control_characters_of_a_path_reach_no_terminal(
     assert "\x1b" not in error
 
 
-@pytest.mark.usual("csv")
+@pytest.mark.usual("table", "csv", "json")
 @pytest.mark.parametrize("format_", ["table", "csv", "tsv", "json", "jsonl", "markdown", "latex"])
-def test_control_characters_of_a_result_reach_no_terminal(format_: str, bank: Path) -> None:
+def test_control_characters_of_a_result_reach_no_terminal(
+    format_: str, bank: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A terminal shows them in every format; a pipe gets the text as it is."""
     pty = pytest.importorskip("pty", reason="there are no terminals here")
-    statement = "select 'a' || chr(27) || '[31m' || chr(155) || 'b' as t"
-    command = ["-b", str(bank), "sql", statement, "-f", format_]
+    _changed(bank, "update run set name = 'a' || chr(27) || '[31m' || chr(155) || 'b'")
+    command = ["-b", str(bank), "use", "-f", format_]
     main, side = pty.openpty()
-    subprocess.run(
-        [sys.executable, "-m", "attnbank", *command], stdout=side, stdin=side, check=True
-    )
-    os.close(side)
+    with os.fdopen(side, "w", encoding="utf-8") as terminal, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", terminal)
+        assert run_command_line(command) == 0
     seen = b""
     with contextlib.suppress(OSError):  # the end, as Linux tells it
         while part := os.read(main, 4096):
@@ -460,7 +464,5 @@ def test_control_characters_of_a_result_reach_no_terminal(format_: str, bank: Pa
     os.close(main)
     assert b"[31m" in seen and b"\x1b" not in seen and "\x9b".encode() not in seen
     if format_ in ("csv", "tsv"):
-        piped = subprocess.run(
-            [sys.executable, "-m", "attnbank", *command], capture_output=True, check=True
-        )
-        assert b"\x1b[31m" in piped.stdout
+        assert run_command_line(command) == 0
+        assert "\x1b[31m" in capfd.readouterr().out

@@ -18,7 +18,7 @@ from fixture_types import Models
 from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora import document
+from attnbank.ingest.corpora import document, format
 from attnbank.ingest.corpora.document import MOST_LINE, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.spacy_docs import count_items
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
@@ -429,6 +429,8 @@ def test_a_bound_is_told_in_two_lines(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "corpus"
+    for module in (document, format):  # a bound of 1 MB in the place of 64
+        monkeypatch.setattr(module, "SMALL_FILE", 2**20)
     made_faults.MADE[key](path)
     if key[0] == "text":
         pytest.skip("without a pipeline each line of it is a sentence")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -51,6 +51,13 @@ queries.open_bank = stay
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 
 
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Forked]:
+    """For commands that read: what an ingest needs takes three seconds to import."""
+    with Forked(fills=False) as made:
+        yield made
+
+
 @pytest.mark.usual("info", "query*", "find*", "show*")
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_a_crash_is_told_in_two_lines(
@@ -65,7 +72,7 @@ def test_a_crash_is_told_in_two_lines(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the limit of Linux")
-@pytest.mark.usual(3)
+@pytest.mark.usual("500-info", "900-query*")
 @pytest.mark.parametrize("command", ["info", "query best_head", "show 1 --head 1-1"])
 @pytest.mark.parametrize("megabytes", [500, 900, 1100])
 def test_too_little_memory_is_no_word_against_the_bank(

@@ -199,7 +199,14 @@ WEIGHTS: dict[str, Damage] = {
 
 
 def _both(kind: str, cases: dict[str, Damage]) -> list[Any]:
-    return [pytest.param(change, id=f"{kind}: {name}") for name, change in cases.items()]
+    return [
+        pytest.param(change, id=f"{kind}: {name}", marks=[pytest.mark.slow] * (name in SLOW))
+        for name, change in cases.items()
+    ]
+
+
+SLOW = ("images and text",)
+"""Those whose class takes seconds to import."""
 
 
 READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
@@ -210,7 +217,7 @@ READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize(
     ("more", "damage"),
     [
-        pytest.param(more, *case.values, id=f"{more}-{case.id}")
+        pytest.param(more, *case.values, id=f"{more}-{case.id}", marks=case.marks)
         for more, cases in (
             ("-q", READ_FIRST + _both("weights", WEIGHTS)), ("--dry-run", READ_FIRST),
         )
