@@ -38,6 +38,7 @@ def test_what_is_no_edge_is_refused(deps: str) -> None:
     assert repr(deps.partition("|")[0] or deps) in problem.fact or "''" in problem.fact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gum-dev.conllu", "ewt-dev.conllu"])
 def test_the_edges_of_real_text(name: str, corpora: Path) -> None:
     """Against a reading of the column line by line."""

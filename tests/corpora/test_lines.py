@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from new_banks import ingest_into
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import IngestOptions, add_text, ingest
 from attnbank.ingest.corpora.document import MOST_WORDS, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.lines import read_lines, split_words
 from attnbank.ingest.corpora.sources import find_sources, prose_fact, read_corpus
@@ -147,12 +147,12 @@ def test_a_bank_of_lines(tmp_path: Path, model: str) -> None:
     assert query_bank(bank, counts) == [(10, 0, 0, 0)]
 
 
-def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path, model: str) -> None:
-    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
+def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path) -> None:
+    path, bank, gold = (tmp_path / name for name in ("story.txt", "b.duckdb", "gold.conllu"))
     path.write_text("Rain fell.\nIt stopped.\n")
-    gold = sample / "press.conllu"
-    report = ingest(IngestOptions((str(path), str(gold)), bank, model, limit=3))
-    assert report.inputs == 3
+    gold.write_text("1\tRain\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    add_text(IngestOptions((str(path), str(gold)), bank, name="both"))
+    assert query_bank(bank, "select words from sentence order by id") == [(3,), (3,), (1,)]
     assert query_bank(bank, "select format, annotation from corpus") == [("conllu+lines", "gold")]
 
 
@@ -213,4 +213,5 @@ def test_prose_needs_a_choice_of_format(tmp_path: Path, model: str) -> None:
         ingest_into(bank, path, model)
     for remedy in ("--spacy en_core_web_sm", "--format lines"):
         assert remedy in error.value.remedy
-    assert ingest_into(bank, path, model, format="lines").sentences == 3
+    add_text(IngestOptions((str(path),), bank, format="lines"))
+    assert query_bank(bank, "select count(*) from sentence") == [(3,)]
