@@ -12,7 +12,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from bank_rows import query_bank
 from command_line import run_python
+from hostile import RAIN
 from light_install import ROOT, link_packages, link_version
 from packaging.requirements import Requirement
 
@@ -143,33 +145,31 @@ def test_every_help_is_there(light: Path) -> None:
     assert {status for status, _, _ in told.values()} == {0}
 
 
-def test_text_alone_needs_no_model(light: Path, sample: Path, tmp_path: Path) -> None:
+def test_text_alone_needs_no_model(light: Path, tmp_path: Path) -> None:
     bank, odd = tmp_path / "new.duckdb", tmp_path / "odd.conllu"
-    text = (sample / "stories.conllu").read_text(encoding="utf-8")
-    odd.write_text(text.replace("# text = ", "# text = Not ", 1), encoding="utf-8")
+    odd.write_text(f"# text = Snow fell\n{RAIN}", encoding="utf-8")
     command = ["-b", str(bank), "ingest", str(odd), "--model", "none"]
     ((status, _, error),) = _run(light, command).values()
     assert status == 0, error
     first, second = error.strip().split("\n")[-2:]
     assert first == "The bank has the text of odd; no model was run."
     assert second.startswith("  accepted: 1 text-mismatch, first at ")
-    with open_bank(bank) as opened:
-        assert opened.sql("from word").height > 100
+    assert query_bank(bank, "select form from word order by id") == [("Rain",), ("fell",)]
 
 
 def test_a_corpus_is_read_before_torch_is_imported(tmp_path: Path) -> None:
     cells = "1", "Rain", "_", "_", "_", "_", "7", "dep", "_", "_"
     (tmp_path / "bad.conllu").write_text("\t".join(cells) + "\n\n")
     program = (
-        "import sys; from attnbank.cli.app import run_command_line;"
-        f" status = run_command_line(['-b', {str(tmp_path / 'b.duckdb')!r}, 'ingest',"
-        f" {str(tmp_path / 'bad.conllu')!r}, '-m', 'minilm', *sys.argv[1:]]);"
-        " assert status == 1; assert 'torch' not in sys.modules"
+        "import sys; from attnbank.cli.app import run_command_line\n"
+        "for more in ([], ['--dry-run']):\n"
+        "    assert run_command_line(['ingest', 'bad.conllu', '-m', 'minilm', *more]) == 1\n"
+        "    assert 'torch' not in sys.modules"
     )
-    for more in ([], ["--dry-run"]):
-        done = run_python("-c", program, *more, env={"PYTHONPATH": str(ROOT / ".src"), "PATH": ""})
-        assert done.returncode == 0, done.stderr
-        assert "bad.conllu:1" in done.stderr, done.stderr
+    env = {"PYTHONPATH": str(ROOT / ".src"), "PATH": ""}
+    done = run_python("-c", program, env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("bad.conllu:1: ") == 2, done.stderr
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import tomllib
 import venv
 import zipfile
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,25 +36,29 @@ reveal_type(train_probe("x.duckdb", "attention", 1, 2))
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an sdist of the checkout, and the wheel that is built from that."""
-    if find_spec("hatchling") is None:
-        pytest.skip("hatchling, which builds the package, is not installed")
-    folder = tmp_path_factory.mktemp("dist")
-    _build(ROOT, "sdist", folder)
-    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
-    _build(next(path for path in folder.iterdir() if path.is_dir()), "wheel", folder)
-    return folder
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the checkout."""
+    return _wheel(tmp_path_factory.mktemp("dist"), "standard")
+
+
+def _wheel(folder: Path, version: str) -> Path:
+    """Build a wheel of the checkout in this process; `version` is that of hatchling."""
+    builder = pytest.importorskip("hatchling.builders.wheel", reason="hatchling builds the package")
+    (made,) = builder.WheelBuilder(str(ROOT)).build(directory=str(folder), versions=[version])
+    return Path(made)
 
 
 @pytest.fixture(scope="module")
-def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of a virtual environment with the base install."""
-    folder = tmp_path_factory.mktemp("installed")
+    return _install(built, tmp_path_factory.mktemp("installed"))
+
+
+def _install(built: Path, folder: Path) -> Path:
+    """Install a wheel into a new virtual environment in a folder; its Python."""
     venv.create(folder)
     site = next(folder.glob("lib/python*/site-packages"))
-    with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:  # pure Python: this installs it
+    with zipfile.ZipFile(built) as wheel:  # pure Python: this installs it
         wheel.extractall(site)
     link_packages(site)
     return folder / "bin" / "python"
@@ -73,9 +76,22 @@ def _run(python: Path | str, *args: str, cwd: Path) -> subprocess.CompletedProce
     )
 
 
-def test_the_wheel_has_every_file_of_the_folders(dist: Path) -> None:
-    with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:
-        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+def _files(built: Path) -> set[str]:
+    with zipfile.ZipFile(built) as wheel:
+        return {name for name in wheel.namelist() if ".dist-info/" not in name}
+
+
+@pytest.mark.slow
+def test_the_sdist_makes_the_same_wheel(built: Path, tmp_path: Path) -> None:
+    _build(ROOT, "sdist", tmp_path)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    _build(next(path for path in tmp_path.iterdir() if path.is_dir()), "wheel", tmp_path)
+    assert _files(next(tmp_path.glob("*.whl"))) == _files(built)
+
+
+def test_the_wheel_has_every_file_of_the_folders(built: Path) -> None:
+    found = _files(built)
     folders = ("ingest", "queries", "sql", "cli")
     expected = {
         f"attnbank/{path.relative_to(ROOT).as_posix()}"
@@ -116,14 +132,8 @@ def test_python_m_attnbank_in_the_checkout() -> None:
 
 
 def test_python_m_attnbank_where_it_is_editable(tmp_path: Path) -> None:
-    builder = pytest.importorskip("hatchling.builders.wheel", reason="hatchling builds the package")
-    made = [*builder.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["editable"])]
-    venv.create(tmp_path / "venv")
-    site = next((tmp_path / "venv").glob("lib/python*/site-packages"))
-    with zipfile.ZipFile(made[0]) as wheel:
-        wheel.extractall(site)
-    link_packages(site)
-    done = _run(tmp_path / "venv" / "bin" / "python", "-m", "attnbank", "queries", cwd=tmp_path)
+    python = _install(_wheel(tmp_path, "editable"), tmp_path / "venv")
+    done = _run(python, "-m", "attnbank", "queries", cwd=tmp_path)
     assert done.returncode == 0 and "best_head" in done.stdout, done.stderr
 
 
