@@ -66,6 +66,17 @@ SIZES = (
     "pattern { A -> B; A -> C; B << C; proj_size(B) = proj_size(C) }",
 )
 
+ORDERS = (
+    "pattern { e: X -[obj]-> Y; f: X -[E:obj]-> Y; e << f }",  # of equal spans neither is within
+    "pattern { e: X -[nsubj]-> Y; f: V -[E:nsubj]-> Y; e << f }",
+    "pattern { N$ [upos=NUM]; e: X -[obj]-> Y; N$ << e }",
+    "pattern { N$ [upos=NOUN]; e: X -[obj]-> Y; N$ << e }",  # an end is not within
+    "pattern { X []; e: X -[obj]-> *; Y [upos=NUM]; Y << e }",
+    "pattern { X []; e: * -[det]-> X; f: V -> W; e << f }",
+    "pattern { e: X -[advmod]-> *; f: X -[obj]-> Y; e <> f }",
+    "pattern { X [upos=VERB] } without { e: X -> *; Y [upos=NUM]; Y << e }",
+)
+
 WRITTEN_APART = {
     "pattern { e: X -> Y; e.enhanced = yes; Y [upos=PRON] }":
         "pattern { e: X -[enhanced=yes]-> Y; Y [upos=PRON] }",
@@ -95,7 +106,7 @@ def of_documents(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iter
 
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_requests_by_hand(of_sentences: Judged) -> None:
-    assert check(SENTENCE, of_sentences) == len(SENTENCE) >= 50
+    assert check(SENTENCE, of_sentences, step=4) == len(SENTENCE) >= 50
 
 
 def test_sizes_of_what_is_below_a_word(of_sentences: Judged) -> None:
@@ -162,12 +173,21 @@ def test_keys_of_grew_match(by: str, of_sentences: Judged) -> None:
             assert bank.find(request_for_count_row(request, by, (key,))).height == n, key
 
 
+@pytest.fixture
+def small_bank(tmp_path: Path) -> Path:
+    (tmp_path / "small.conllu").write_text(SMALL)
+    return make_text_bank(tmp_path / "bank.duckdb", tmp_path / "small.conllu")
+
+
+def test_what_is_within_an_edge(small_bank: Path) -> None:
+    for judged in judged_bank(small_bank):
+        assert check(ORDERS, judged) == len(ORDERS) - 2
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
-def test_the_enhanced_graph(tmp_path: Path) -> None:
-    (tmp_path / "small.conllu").write_text(SMALL)
-    bank = make_text_bank(tmp_path / "bank.duckdb", tmp_path / "small.conllu")
-    for judged in judged_bank(bank):
+def test_the_enhanced_graph(small_bank: Path) -> None:
+    for judged in judged_bank(small_bank):
         assert check(ENHANCED, judged) == len(ENHANCED) - 1
         with pytest.raises(CallError, match="of both the tree and the enhanced graph"):
             judged[0].find("pattern { X -[E:obj|obj]-> Y }")

@@ -85,12 +85,14 @@ class Input:
 class Corpus:
     """Sentences in order, and the inputs of one run; None if no run was asked for.
 
-    `measured` are the places of the sentences that have words with a surprisal in the run.
+    `measured` are the places of the sentences that have words with a surprisal in the run, and
+    `run` is its name.
     """
 
     sentences: list[Sentence]
     inputs: list[Input] | None = None
     measured: set[int] = field(default_factory=set)
+    run: str | None = None
 
     @cached_property
     def positions(self) -> dict[Place, list[tuple[int, int]]]:
@@ -156,7 +158,7 @@ def of_bank(path: Path, run: str | None = None) -> Corpus:
             at, index = places[id]
             sentences[at].words[index].surprisal = nats
             measured.add(at)
-    return Corpus(sentences, inputs, measured)
+    return Corpus(sentences, inputs, measured, run)
 
 
 def _sentences(

@@ -18,7 +18,7 @@ clause is checked as soon as all its names are bound. Grew's rules leave open wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -41,10 +41,12 @@ class Hit:
     edges: tuple[tuple[str, str], ...]
 
 
-def hits(text: str, corpus: Corpus, within: str = "sentence") -> list[Hit]:
+def hits(
+    text: str, corpus: Corpus, within: str = "sentence", places: Container[int] | None = None
+) -> list[Hit]:
     """Every hit of a request in a corpus, in the order of the text.
 
-    `within` is sentence or document.
+    `within` is sentence or document; `places` are those of the sentences to look at, None for all.
     """
     blocks = [
         replace(block, clauses=tuple(map(_with_references, block.clauses)))
@@ -55,6 +57,8 @@ def hits(text: str, corpus: Corpus, within: str = "sentence") -> list[Hit]:
     spots = facts.attention.sentences() if reads_maps else list(range(len(corpus.sentences)))
     if SURPRISAL in text:
         spots = [spot for spot in spots if spot in corpus.measured]
+    if places is not None:
+        spots = [spot for spot in spots if spot in places]
     search = _Search(facts, blocks)
     bindings = [
         (at, binding)
