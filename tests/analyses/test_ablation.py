@@ -13,7 +13,7 @@ from oracle_statistics import difference_of_shares, interval, mean_difference
 from attnbank.queries import open_bank
 
 SETS = 20
-DOCUMENTS = 30
+DOCUMENTS = 16
 
 
 @pytest.fixture(scope="module")

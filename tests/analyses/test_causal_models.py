@@ -38,15 +38,14 @@ Runs = tuple[Path, dict[str, Report], Path]
 def runs(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    sample: Path,
+    few_stories: Path,
     tiny_model: Callable[[str], Path],
 ) -> Runs:
     """A bank with a run of each way of one model, their reports, and the model."""
     folder = tiny_model(request.param)
     path = new_banks.put(tmp_path_factory.mktemp("causal") / "b.duckdb")
-    corpus = (str(sample / "stories.conllu"),)
     reports = {
-        way: ingest(IngestOptions(corpus, path, str(folder), **options))
+        way: ingest(IngestOptions((str(few_stories),), path, str(folder), **options))
         for way, options in WAYS.items()
     }
     return path, reports, folder
@@ -59,8 +58,8 @@ def connection(runs: Runs) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture(scope="module")
-def trees(sample: Path) -> list[slow.Tree]:
-    return slow.trees([sample / "stories.conllu"])
+def trees(few_stories: Path) -> list[slow.Tree]:
+    return slow.trees([few_stories])
 
 
 def _model(folder: Path) -> tuple[Any, Any]:
@@ -75,7 +74,7 @@ def _put(way: str, tokenizer: Any) -> int | None:
     return int(tokenizer.convert_tokens_to_ids("a")) if way == "named" else None
 
 
-@pytest.mark.usual("gpt2-*")
+@pytest.mark.usual("gpt2-special", "gpt2-word", "gpt2-bos")
 @pytest.mark.parametrize("way", WAYS)
 def test_every_count_is_that_of_a_slow_loop(
     runs: Runs, connection: duckdb.DuckDBPyConnection, trees: list[slow.Tree], way: str
@@ -103,7 +102,7 @@ def test_every_count_is_that_of_a_slow_loop(
     assert found == expected
 
 
-@pytest.mark.usual("gpt2-*")
+@pytest.mark.usual("gpt2-special", "gpt2-bos")
 @pytest.mark.parametrize("way", WAYS)
 def test_the_mass_of_what_is_first_and_what_uniform_attention_gives(
     runs: Runs, connection: duckdb.DuckDBPyConnection, trees: list[slow.Tree], way: str
@@ -185,7 +184,7 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
         left = [1 for word, head in every if first < head < word and word > first]
         right = [1 for word, head in every if head > word > first]
         both = [abs(head - word) for word, head in every if head > first < word]
-        assert len(left) > 50 and len(right) > 50 and len(both) == len(left) + len(right)
+        assert len(left) > 20 and len(right) > 20 and len(both) == len(left) + len(right)
         rows = connection.execute(
             "select distinct direction, n, findable from head_accuracy(run := $run)"
             " where relation = 'all' order by direction",
@@ -243,7 +242,7 @@ def test_encoders_are_judged_in_both_directions(full_bank: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* cannot attend to it")
-@pytest.mark.usual("gpt2-*")
+@pytest.mark.usual("gpt2-True")
 @pytest.mark.parametrize("each", [False, True])
 def test_a_document_counts_once_in_the_interval_of_a_group(runs: Runs, each: bool) -> None:
     """Heads may stand on either side, and what is left and right of a document is one."""

@@ -68,6 +68,7 @@ def banks(
         bank.close()
 
 
+@pytest.mark.usual("best_head_held_out", "gold_dependency", "entropy", "sink_head")
 @pytest.mark.parametrize("analysis", BY_CLUSTERS)
 def test_one_file_or_three_without_newdoc_give_the_same(
     analysis: str, banks: dict[str, Bank]
@@ -96,8 +97,9 @@ def test_what_the_clusters_are(name: str, clustered_by: str, banks: dict[str, Ba
     assert len({unit for units in of_cluster.values() for unit in units}) == len(of_cluster)
     for row in bank.query("head_score").rows(named=True):
         assert (row["clusters"], row["clustered_by"]) == (len(of_cluster), clustered_by)
-    (tested,) = bank.query("best_head_test").rows(named=True)
-    assert (tested["clusters"], tested["clustered_by"]) == (len(of_cluster), clustered_by)
+    if name == "mixed":
+        (tested,) = bank.query("best_head_test").rows(named=True)
+        assert (tested["clusters"], tested["clustered_by"]) == (len(of_cluster), clustered_by)
 
 
 def test_three_documents_have_no_p_value_and_their_sentences_have(banks: dict[str, Bank]) -> None:
@@ -128,16 +130,21 @@ def test_three_documents_have_no_p_value_and_their_sentences_have(banks: dict[st
     assert p == pytest.approx(sign_flips([*differences.values()]), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "marked"),
-    [
-        ("a.relations", "Rain 2-nsubj\nfell 0-root\n\n", [False]),
-        ("a.lines", "Rain fell .\nIt stopped .\n\n", [False]),
-        ("b.lines", "\n\nRain fell .\n\nIt stopped .\n", [True, True]),
-        ("a.conll", "#begin document (d); part 000\nd 0 0 Rain NN (7)\n\n#end document\n", [True]),
-    ],
-)
-def test_what_other_formats_mark(name: str, text: str, marked: list[bool], tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    with open_bank(make_text_bank(tmp_path / "bank.duckdb", tmp_path / name)) as opened:
-        assert opened.sql("select marked from document order by id")["marked"].to_list() == marked
+FORMATS = {
+    "a.relations": ("Rain 2-nsubj\nfell 0-root\n\n", [False]),
+    "b.lines": ("Rain fell .\nIt stopped .\n\n", [False]),
+    "c.lines": ("\n\nRain fell .\n\nIt stopped .\n", [True, True]),
+    "d.conll": ("#begin document (d); part 000\nd 0 0 Rain NN (7)\n\n#end document\n", [True]),
+}
+"""Files of other formats, and of each of their documents whether the file marks it."""
+
+
+def test_what_other_formats_mark(tmp_path: Path) -> None:
+    for name, (text, _) in FORMATS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    made = make_text_bank(tmp_path / "bank.duckdb", *(tmp_path / name for name in FORMATS))
+    with open_bank(made) as bank:
+        rows = bank.sql("select corpus, list(marked order by id) from document group by corpus")
+    assert dict(rows.rows()) == {
+        number: marked for number, (_, marked) in enumerate(FORMATS.values(), start=1)
+    }

@@ -280,6 +280,7 @@ def test_what_a_head_finds_instead(
             assert rows["share"].to_list() == [n / len(wrong) for _, n in wanted]
 
 
+@pytest.mark.slow
 def test_by_default_it_is_the_best_head(full_bank: Path) -> None:
     with open_bank(full_bank) as bank:
         (best,) = bank.query("best_head", relation="det").to_dicts()

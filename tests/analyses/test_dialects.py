@@ -26,7 +26,7 @@ def bank(full_bank: Path) -> Iterator[Bank]:
         yield opened
 
 
-@pytest.mark.usual(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["best_head", "coreference_accuracy", "probe_heads", "table_2"])
 def test_the_inlined_statement_gives_the_same_frame(name: str, bank: Bank) -> None:
     """The others are asked so on the rows of their cases: test_cases.py."""
@@ -64,7 +64,7 @@ def test_a_quote_in_a_value_stays_one(bank: Bank) -> None:
         assert evil in strings
 
 
-@pytest.mark.usual("best_head", "coreference_accuracy", "head_function", "probe_heads", "table_2")
+@pytest.mark.usual("coreference_accuracy", "head_function")
 @every
 def test_the_statement_for_spark_calls_nothing_of_the_bank(analysis: Analysis) -> None:
     text = to_dialect(analysis.name, "spark")

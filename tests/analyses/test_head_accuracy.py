@@ -178,44 +178,42 @@ def test_a_possessor_is_judged_at_its_clitic_alone(
     assert own[-1] == "Dogs" and "Your" not in own and len(own) > 5
 
 
-@pytest.mark.usual("bert", "deberta")
+@pytest.mark.usual("bert")
 @pytest.mark.parametrize("kind", ["bert", "electra", "distilbert", "albert", "deberta"])
 def test_with_tiny_encoders(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, few_stories: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    _compare(tmp_path / "b.duckdb", sample / "stories.conllu", str(tiny_model(kind)), "mean")
+    _compare(tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean")
 
 
-@pytest.mark.usual("roberta", "llama")
+@pytest.mark.usual("llama")
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama"])
 def test_with_tiny_byte_level_models(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, few_stories: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    corpus, model = sample / "stories.conllu", str(tiny_model(kind))
     is_causal = kind != "roberta"
     _compare(
-        tmp_path / "b.duckdb", corpus, model, "mean",
+        tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean",
         byte_level=True, causal=is_causal, apart=is_causal,
     )  # fmt: skip
 
 
-@pytest.mark.usual("t5-*", "gemma-*")
+@pytest.mark.usual("t5-*")
 @pytest.mark.parametrize(
     ("kind", "before_text"),
     [("xlm-roberta", SPACE), ("t5", SPACE), ("mistral", SPACE), ("llama-2", SPACE), ("gemma", "")],
 )
 def test_with_tiny_sentencepiece_models(
     tmp_path: Path,
-    sample: Path,
+    few_stories: Path,
     tiny_model: Callable[[str], Path],
     kind: str,
     before_text: str,
 ) -> None:
     split = SlowPieces(tiny_model(kind), before_text=before_text)
-    corpus, model = sample / "stories.conllu", str(tiny_model(kind))
     is_causal = kind not in ("xlm-roberta", "t5")
     _compare(
-        tmp_path / "b.duckdb", corpus, model, "mean",
+        tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean",
         split=split, causal=is_causal, apart=is_causal,
     )  # fmt: skip
 

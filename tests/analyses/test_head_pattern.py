@@ -19,7 +19,7 @@ MEANS = ("vertical_mass", "diagonal_mass", "blockness")
 LOW = {"vertical": 0.06, "diagonal": 0.06, "both": 0.055, "block": 0.05}  # random heads are mild
 
 
-@pytest.mark.usual("sample-*", "bert-*")
+@pytest.mark.usual("bert-*")
 @pytest.mark.parametrize(
     ("name", "thresholds"), [("sample", {}), ("wiki", {}), ("wiki", LOW), ("bert", LOW)]
 )

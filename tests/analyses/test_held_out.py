@@ -30,6 +30,7 @@ def by_sentences(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path
     return path
 
 
+@pytest.mark.usual("full_bank-*")
 @pytest.mark.parametrize(
     ("name", "run", "offsets"),
     [("full_bank", RUN, [-1, 1, -2, 2, -3, 3]), ("by_sentences", "s/minilm", [4])],
@@ -102,6 +103,7 @@ def _away(one: Reading, word: int) -> int | None:
     return None if head is None else one.place[head][1] - one.place[word][1]
 
 
+@pytest.mark.usual("True")
 @pytest.mark.parametrize("clamped", [False, True])
 def test_the_interval_of_a_gain_is_of_the_same_offset(full_bank: Path, clamped: bool) -> None:
     """Each gain of `best_head` is what the pairs add up to that only one of the two finds."""

@@ -40,7 +40,7 @@ def _with_keys(text: str) -> tuple[str, int]:
     return tree.sql(dialect="duckdb"), len(keys)
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual(8)
 @every
 def test_no_two_rows_are_equal_in_what_it_orders_by(analysis: Analysis, bank: Bank) -> None:
     defaults = {parameter.name: parameter.default for parameter in analysis.parameters}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
+from collections.abc import Iterator
 
 import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from case_bank import make_bank
 from oracle_statistics import (
     corrected,
     documents_to_detect,
@@ -19,7 +20,7 @@ from oracle_statistics import (
     student_quantile,
 )
 
-from attnbank.queries import open_bank
+from attnbank.queries import Bank, open_bank
 from attnbank.sql import registry
 
 
@@ -29,6 +30,13 @@ def functions() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(registry.script("0_functions"))
     return connection
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
+    """A bank without words."""
+    with open_bank(make_bank(tmp_path_factory.mktemp("empty") / "bank.duckdb", {})) as bank:
+        yield bank
 
 
 def test_sign_flips_are_those_that_are_counted(functions: duckdb.DuckDBPyConnection) -> None:
@@ -101,7 +109,7 @@ def test_the_interval_of_a_difference_is_that_of_its_pairs(
 @pytest.mark.parametrize("clusters", [1, 5, 11, 14])
 @pytest.mark.parametrize("is_two_sided", [False, True])
 def test_a_correction_is_that_of_the_largest_statistic(
-    sample_bank: Path, clusters: int, is_two_sided: bool
+    empty: Bank, clusters: int, is_two_sided: bool
 ) -> None:
     """Beside all flips in NumPy, of twenty sums that have a part in common; some lack clusters."""
     random_ = random.Random(clusters)
@@ -120,12 +128,10 @@ def test_a_correction_is_that_of_the_largest_statistic(
         for number, of_cluster in differences.items()
         for cluster, difference in of_cluster.items()
     ]
-    with open_bank(sample_bank) as bank:
-        told = bank.sql(
-            "select number, p_corrected from flip_test(differences := $entries,"
-            " is_two_sided := $both)",
-            {"entries": entries, "both": is_two_sided},
-        ).rows()
+    told = empty.sql(
+        "select number, p_corrected from flip_test(differences := $entries, is_two_sided := $both)",
+        {"entries": entries, "both": is_two_sided},
+    ).rows()
     assert dict(told) == pytest.approx(corrected(differences, is_two_sided=is_two_sided))
 
 
@@ -134,16 +140,15 @@ def test_a_correction_is_that_of_the_largest_statistic(
     [(False, 4, None), (False, 5, 1 / 32), (True, 5, None), (True, 6, 2 / 64)],
 )
 def test_a_p_value_needs_clusters_enough_to_be_small(
-    sample_bank: Path, is_two_sided: bool, clusters: int, p_value: float | None
+    empty: Bank, is_two_sided: bool, clusters: int, p_value: float | None
 ) -> None:
     """In each of the clusters only a finds one of two cases."""
     pairs = [[1, cluster, 2, 1, 0] for cluster in range(clusters)]
-    with open_bank(sample_bank) as bank:
-        rows = bank.sql(
-            "select p_value, p_corrected from paired_test(pairs := $pairs, family := [1],"
-            " is_two_sided := $both)",
-            {"pairs": pairs, "both": is_two_sided},
-        ).rows()
+    rows = empty.sql(
+        "select p_value, p_corrected from paired_test(pairs := $pairs, family := [1],"
+        " is_two_sided := $both)",
+        {"pairs": pairs, "both": is_two_sided},
+    ).rows()
     assert rows == [(p_value, p_value)]
 
 

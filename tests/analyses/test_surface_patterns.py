@@ -37,7 +37,7 @@ def inputs(bank: Path) -> list[slow.Input]:
         return slow.inputs(opened)
 
 
-@pytest.mark.usual("bert", "sample")
+@pytest.mark.usual("bert")
 def test_previous_self_and_next(connection: DuckDBPyConnection, inputs: list[slow.Input]) -> None:
     rows = connection.execute("select layer, head, previous, self, next from relative_position()")
     found = {
@@ -49,6 +49,7 @@ def test_previous_self_and_next(connection: DuckDBPyConnection, inputs: list[slo
     slow.assert_close(found, {key: value for key, value in expected.items() if len(key) == 3})
 
 
+@pytest.mark.usual("bert")
 def test_every_offset(connection: DuckDBPyConnection, inputs: list[slow.Input]) -> None:
     found: dict[slow.Key, float] = {}
     rows = connection.execute('select layer, head, "offset", weight, present from offset_profile()')
@@ -59,7 +60,7 @@ def test_every_offset(connection: DuckDBPyConnection, inputs: list[slow.Input]) 
     slow.assert_close(found, slow.offsets(inputs, range(-10, 11)))
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual("bert")
 def test_special_tokens(connection: DuckDBPyConnection, inputs: list[slow.Input]) -> None:
     expected = slow.special_tokens(inputs)
     columns = list(dict.fromkeys(key[2] for key in expected))
@@ -73,7 +74,7 @@ def test_special_tokens(connection: DuckDBPyConnection, inputs: list[slow.Input]
     slow.assert_close(found, expected)
 
 
-@pytest.mark.usual(4)
+@pytest.mark.usual("bert-*")
 @pytest.mark.parametrize("smoothing", [0.0, 0.0001])
 def test_entropy(
     connection: DuckDBPyConnection, inputs: list[slow.Input], smoothing: float
@@ -90,7 +91,7 @@ def test_entropy(
     slow.assert_close(found, slow.entropies(inputs, smoothing))
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual("bert")
 def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Path) -> None:
     # What stands in for gradients is known: a function of the weights, signs included.
     path = new_banks.put(tmp_path / "gradients.duckdb")

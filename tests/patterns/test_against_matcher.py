@@ -70,7 +70,7 @@ ORDERS = (
     "pattern { e: X -[obj]-> Y; f: X -[E:obj]-> Y; e << f }",  # of equal spans neither is within
     "pattern { e: X -[nsubj]-> Y; f: V -[E:nsubj]-> Y; e << f }",
     "pattern { N$ [upos=NUM]; e: X -[obj]-> Y; N$ << e }",
-    "pattern { N$ [upos=NOUN]; e: X -[obj]-> Y; N$ << e }",  # an end is not within
+    "pattern { N$ [upos=NOUN|VERB]; e: X -[obj]-> Y; N$ << e }",  # no end is within
     "pattern { X []; e: X -[obj]-> *; Y [upos=NUM]; Y << e }",
     "pattern { X []; e: * -[det]-> X; f: V -> W; e << f }",
     "pattern { e: X -[advmod]-> *; f: X -[obj]-> Y; e <> f }",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import new_banks
@@ -42,7 +43,8 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     A run without parts gets one. The sums of attention maps are computed as an ingest does, where
     the maps are whole: where the case says how many positions its sequences have.
     """
-    with _attached(new_banks.put(path)) as connection:
+    path.write_bytes(_empty_bank())
+    with _attached(path) as connection:
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
         for table in ALWAYS:
             if table not in given:
@@ -77,6 +79,12 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     finally:
         connection.execute("use memory")
         connection.execute("detach case_bank")
+
+
+@cache
+def _empty_bank() -> bytes:
+    with TemporaryDirectory() as folder:
+        return new_banks.put(Path(folder, "empty.duckdb")).read_bytes()
 
 
 @cache
