@@ -54,6 +54,7 @@ def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
     analysis, params = _analysis(case), told.get("params", {})
     with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
         rows = bank.query(analysis.name, **params)
+        assert rows.schema == _rows(bank, _of_header(analysis)).schema
         _check(rows, read_rows(told["expect"]), is_ordered=_is_ordered(analysis))
 
 
@@ -92,6 +93,12 @@ def _rows(bank: Bank, statement: str) -> pl.DataFrame:
     """On the connection that is open; `bank.sql` would open the file once more for each case."""
     found: pl.DataFrame = bank.connection.sql(statement).pl()
     return found
+
+
+def _of_header(analysis: Analysis) -> str:
+    """A select of columns as the header names them, of these types."""
+    columns = ", ".join(f'cast(null as {each.type}) as "{each.name}"' for each in analysis.columns)
+    return f"select {columns}"
 
 
 def _is_ordered(analysis: Analysis) -> bool:

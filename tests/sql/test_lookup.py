@@ -65,7 +65,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bank(tmp_path_factory.mktemp("lookup") / "bank.duckdb", GIVEN)
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual(5)
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_every_command_says_the_same_of_an_unknown_run(
     bank: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
@@ -101,6 +101,7 @@ def test_calls_say_the_same_of_an_unknown_run(
     )
 
 
+@pytest.mark.usual("annotate", "find", "delete")
 @pytest.mark.parametrize("call", OF_CORPORA.values(), ids=OF_CORPORA)
 def test_calls_say_the_same_of_an_unknown_corpus(
     bank: Path, call: Callable[[Path, Bank], object]

@@ -18,16 +18,40 @@ from polars.testing import assert_frame_equal
 from attnbank.queries import open_bank
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
-from attnbank.sql.bank.opening import open_to_read, open_to_write, upgrade
+from attnbank.sql.bank.opening import Upgrade, open_to_read, open_to_write, upgrade
 from attnbank.sql.errors import BankError
 from attnbank.sql.provenance import version
 
-FIGURES = (
-    "from head_accuracy(run := 'test/tiny')",
-    "from head_distance(run := '4')",
-    "from probe_score",
-    "from entropy(run := '4')",
-)
+FIGURES = {
+    "two words": ("from head_accuracy(run := 'r')", "from entropy"),
+    "five runs": (
+        "from head_accuracy(run := 'test/tiny')",
+        "from head_distance(run := '4')",
+        "from probe_score",
+        "from entropy(run := '4')",
+    ),
+}
+"""What is asked of each bank."""
+TWO_WORDS = {
+    "word": "id,sentence,index,form,head_index,deprel\n1,1,1,It,2,nsubj\n2,1,2,rains,0,root\n",
+    "run": "id,name\n1,r\n",
+    "sequence": "id,run,sentence,positions\n1,1,1,2\n",
+    "position": "sequence,position,word\n1,0,1\n1,1,2\n",
+    "attention": "sequence;layer;head;from_position;weights\n"
+    "1;1;1;0;[0.9, 0.1]\n1;1;1;1;[0.6, 0.4]\n",
+    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n"
+    "1,1,1,0,1,0.1\n1,1,1,1,0,0.6\n",
+    "saved_relation": "name,request\na,pattern { A =[1-1]=> B }\nb,pattern { A -> B }\n",
+}
+
+
+@pytest.fixture
+def small_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bank of two words, of format 0."""
+    monkeypatch.setitem(upgrading.MIGRATIONS, 1, old_banks.MIGRATION)
+    path = make_bank(tmp_path / "old.duckdb", TWO_WORDS)
+    change_bank(path, *old_banks.BEFORE)
+    return path
 
 
 @pytest.fixture
@@ -37,14 +61,14 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return old_banks.format_0(tmp_path / "old.duckdb")
 
 
-def _figures(path: Path) -> list[list[str]]:
+def _figures(path: Path, what: str) -> list[list[str]]:
     """What the analyses in the file say, asked without attnbank; the order of sums is not fixed."""
     return [
         sorted(
             repr([round(each, 9) if isinstance(each, float) else each for each in row])
             for row in query_bank(path, each)
         )
-        for each in FIGURES
+        for each in FIGURES[what]
     ]
 
 
@@ -91,11 +115,12 @@ def _installed(path: Path) -> dict[str, list[tuple[object, ...]]]:
 )
 def test_every_command_says_what_to_type(
     args: list[str],
-    old: Path,
+    small_old: Path,
     sample: Path,
     cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    old = small_old
     monkeypatch.chdir(old.parent)
     before = old.read_bytes()
     given = [str(sample) if arg == "CORPUS" else arg for arg in args]
@@ -105,13 +130,32 @@ def test_every_command_says_what_to_type(
     assert not list(old.parent.glob("old.duckdb?*"))
 
 
-def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
+def test_an_upgraded_bank_is_like_a_new_one(small_old: Path, tmp_path: Path) -> None:
+    usual = make_bank(tmp_path / "usual.duckdb", TWO_WORDS)
+    done = _check_upgrade(small_old, tmp_path, usual, "two words")
+    assert {"run.heads", "preferred_run", "saved_relation.is_circular"} <= {*done.added}
+    saved = "select name, is_circular from saved_relation order by name"
+    assert query_bank(small_old, saved) == [("a", True), ("b", False)]
+
+
+@pytest.mark.slow
+def test_an_upgraded_bank_of_five_runs_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
+    usual = old_banks.five_runs(tmp_path / "five.duckdb")
+    _check_upgrade(old, tmp_path, usual, "five runs")
+    with open_bank(old) as bank:
+        request = bank.query("head_accuracy", run="test/tiny").sort(by=["layer"]).height
+        assert request == len(_figures(old, "five runs")[0])
+        assert bank.info().format == registry.FORMAT
+    assert open_to_read(old).execute("select count(*) from run").fetchone() == (5,)
+
+
+def _check_upgrade(old: Path, tmp_path: Path, usual: Path, what: str) -> Upgrade:
+    """Upgrade a bank, and check that it has its rows, and what a new bank has."""
     (tmp_path / "new").mkdir()
     new = tmp_path / "new" / "old.duckdb"
     open_to_write(new, version()).close()
     of = old_banks.columns(old)
     rows = old_banks.rows(old, of)
-    figures = _figures(old_banks.five_runs(tmp_path / "five.duckdb"))
     done = upgrade(old)
     assert (done.before, done.after) == (0, registry.FORMAT)
     assert _schema(old) == _schema(new)
@@ -119,13 +163,9 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
     assert old_banks.rows(old, of, without=("bank",)) == {
         table: each for table, each in rows.items() if table != "bank"
     }
-    assert all(figures) and _figures(old) == figures
-    with open_bank(old) as bank:
-        request = bank.query("head_accuracy", run="test/tiny").sort(by=["layer"]).height
-        assert request == len(figures[0])
-        assert bank.info().format == registry.FORMAT
-    assert open_to_read(old).execute("select count(*) from run").fetchone() == (5,)
-    assert {"run.heads", "preferred_run", "saved_relation.is_circular"} <= {*done.added}
+    figures = _figures(old, what)
+    assert all(figures) and figures == _figures(usual, what)
+    return done
 
 
 @pytest.mark.slow
