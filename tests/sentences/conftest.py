@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> P
     Of odd, and of two of these runs, trees are decoded.
 
     Beside them corpora odd, whose words are hostile, and bare, which has no trees and a sentence
-    of 200 words that only the model minilm can read.
+    of 200 words that only a model of more positions can read.
     """
     bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
     folder = once("sentences", lambda folder: _fill(folder, sample, bert, gpt2))
@@ -54,11 +55,13 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     stories = str(sample / "stories.conllu")
     odd, bare = folder / "odd.conllu", folder / "bare.conllu"
     odd.write_text(ODD, encoding="utf-8")
-    words = "".join(f"{n}\tlamp\t_\t_\t_\t_\t_\t_\t_\t_\n" for n in range(1, 201))
+    words = "".join(
+        f"{n}\t{'lamp' if n == 1 else 'the'}\t_\t_\t_\t_\t_\t_\t_\t_\n" for n in range(1, 201)
+    )
     bare.write_text(f"{PLAIN}{words}\n", encoding="utf-8")
     for corpus, model, options in (
         (odd, bert, {}),
-        (bare, "minilm", {"unit": "token"}),
+        (bare, _with_more_positions(bert, folder / "long-bert"), {"unit": "token"}),
         (bare, bert, {"unit": "token"}),
         (stories, bert, {"context": "document", "max_tokens": 90}),
         (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
@@ -68,6 +71,20 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
         ingest_into(bank, corpus, model, **options)
     for run in (1, 6, 7):
         compute(bank, "attention_tree", run)
+
+
+def _with_more_positions(model: str, folder: Path) -> Path:
+    """A random model like a tiny BERT, for inputs of up to 256 tokens."""
+    import torch
+    import transformers
+
+    shutil.copytree(model, folder)
+    config = transformers.AutoConfig.from_pretrained(model)
+    config.max_position_embeddings = 256
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        transformers.AutoModel.from_config(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ def _commands() -> list[list[str]]:
     return [shown, mentions, *plots]
 
 
-@pytest.mark.usual("plot best_head")
+@pytest.mark.usual("plot entropy")
 @pytest.mark.parametrize("words", _commands(), ids=lambda words: " ".join(words[:2]))
 def test_letters_and_lines_have_the_size_of_print(
     shown_bank: Path, tmp_path: Path, cli: Cli, words: list[str]

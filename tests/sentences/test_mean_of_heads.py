@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -113,24 +114,29 @@ def test_a_run_that_keeps_a_part_of_its_weights_has_no_mean(
     assert f"Mean of 1-1, 2-4 on {SENTENCE}" in capsys.readouterr().out
 
 
+DAMAGES = {
+    "1-1": "delete from attention where {}",
+    "1-2": "delete from attention where {} and from_position = 3",
+    "1-3": "update attention set weights = weights[:5] where {}",
+    "1-4": "update attention set weights = list_transform(weights, lambda weight: 'nan'::float)"
+    " where {}",
+}
+"""What is done to the weights of a head."""
+
+
 @pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "delete from attention where layer = 2 and head = 4",
-        "delete from attention where layer = 2 and head = 4 and from_position = 3",
-        "update attention set weights = weights[:5] where layer = 2 and head = 4",
-        "update attention set weights = list_transform(weights, lambda weight: 'nan'::float)"
-        " where layer = 2 and head = 4",
-    ],
-)
-@pytest.mark.parametrize("mean", [False, True])
 def test_a_damaged_bank_is_told(
-    shown_bank: Path, run_names: dict[str, str], tmp_path: Path, damage: str, mean: bool
+    shown_bank: Path, run_names: dict[str, str], tmp_path: Path
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     shutil.copy(shown_bank, bank)
     with duckdb.connect(str(bank)) as connection:
-        connection.execute(damage)
-    with open_bank(bank) as opened, pytest.raises(BankError, match="maps of an input are incompl"):
-        opened.show(SENTENCE, NAMES, mean=mean, run=run_names["single"], words=(1, 4))
+        for name, damage in DAMAGES.items():
+            connection.execute(damage.format(f"(layer, head) = ({name.replace('-', ', ')})"))
+    part: dict[str, Any] = {"run": run_names["single"], "words": (1, 4)}
+    with open_bank(bank) as opened:
+        opened.show(SENTENCE, "2-4", **part)
+        for name in DAMAGES:
+            for heads in ([name], ["2-4", name, "3-2"]):
+                with pytest.raises(BankError, match="maps of an input are incompl"):
+                    opened.show(SENTENCE, heads, mean=len(heads) > 1, **part)

@@ -62,26 +62,34 @@ def test_what_looks_at_a_word_most(shown_bank: Path, run_names: dict[str, str]) 
         assert row["correct"] == (most in heads if heads else None)
 
 
+@pytest.mark.usual("odd-*")
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
-@pytest.mark.parametrize("run", ["single", "decoder"])
-@pytest.mark.usual("single-head*", "decoder-dep*")
+@pytest.mark.parametrize(
+    ("run", "corpus", "sentences"),
+    [("odd", "odd", 2), ("single", "stories", 24), ("decoder", "stories", 24)],
+)
 def test_marks_are_those_that_head_accuracy_counts(
-    shown_bank: Path, run_names: dict[str, str], run: str, direction: Any
+    shown_bank: Path,
+    run_names: dict[str, str],
+    run: str,
+    corpus: str,
+    sentences: int,
+    direction: Any,
 ) -> None:
     """Summed over every sentence, the marks of a head are the accuracy of the analysis."""
+    every: dict[str, Any] = {"hits": sentences, "corpus": corpus, "run": run_names[run]}
     with open_bank(shown_bank) as bank:
-        names = bank.sql("select name from sentence where name like 'sample%'")["name"]
-        marks = pl.concat(
-            bank.show(name, "3-2", run=run_names[run], direction=direction).rows for name in names
-        )
-        known = bank.query("head_accuracy", run=run_names[run]).filter(
-            (pl.col("layer") == 3) & (pl.col("head") == 2) & (pl.col("direction") == direction)
-        )
-    assert known.height > 10
-    for relation, n, correct in known.select("relation", "n", "correct").rows():
-        if relation != "all":
-            of_it = marks.filter(pl.col("relation").str.split(":").list.first() == relation)
-            assert of_it["correct"].count() == n and of_it["correct"].sum() == correct, relation
+        rows = bank.show("pattern { W [] }", NAMES, direction=direction, **every).rows
+        scores = bank.query("head_accuracy", run=run_names[run])
+    assert rows["sent_id"].n_unique() == sentences
+    marks = rows.with_columns(pl.col("relation").str.split(":").list.first())
+    for layer, head in HEADS:
+        known = scores.filter(layer=layer, head=head, direction=direction)
+        assert known.height >= 5
+        for relation, n, correct in known.select("relation", "n", "correct").rows():
+            if relation != "all":
+                of_it = marks.filter(layer=layer, head=head, relation=relation)["correct"]
+                assert (of_it.count(), of_it.sum()) == (n, correct), relation
 
 
 def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) -> None:
