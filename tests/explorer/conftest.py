@@ -35,7 +35,7 @@ def explored(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Pat
     """A bank, not to be written to: two runs over the sample's stories, one of them of pairs.
 
     Beside them corpora whose words and names are hostile, and one without trees. The heads of the
-    pairs have their distances and places, and two of the decoder's were disabled.
+    pairs have their distances and places.
     """
     bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
     folder = once("explored", lambda folder: _fill(folder, sample, bert, gpt2))
@@ -43,7 +43,7 @@ def explored(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Pat
 
 
 def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
-    from attnbank.ingest import AblateOptions, HeadSet, IngestOptions, ablate, ingest
+    from attnbank.ingest import IngestOptions, ingest
 
     bank = folder / "bank.duckdb"
     stories = str(sample / "stories.conllu")
@@ -58,8 +58,6 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
         (stories, bert, {}),
     ):
         ingest(IngestOptions((str(corpus),), bank, model, **options))
-    heads = [HeadSet("two heads", ((1, 1), (2, 3)), "hand")]
-    ablate(bank, "two", heads, 4, AblateOptions(controls=2, model=gpt2))
     assert run_command_line(["-b", str(bank), "compute", "head_distance"]) == 0
     assert run_command_line(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
     assert run_command_line(["-b", str(bank), "compute", "entropy"]) == 0

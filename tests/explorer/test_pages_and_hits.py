@@ -106,6 +106,7 @@ def test_many_values_of_the_second_key_stay_a_list(client: Client) -> None:
     assert page.rows[0] == ["O.upos", "V.lemma", "n", "share"]
 
 
+@pytest.mark.slow
 def test_the_pages_of_the_hits_are_all_hits_in_order(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
         expected = bank.find(REQUEST, context=False)
@@ -123,6 +124,7 @@ def test_the_pages_of_the_hits_are_all_hits_in_order(client: Client, explored: P
     assert len(set(seen)) > 5
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_table_are_its_rows(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
         frame = bank.query("head_accuracy")
@@ -161,7 +163,7 @@ def test_the_pages_of_a_statement_are_of_one_answer(client: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "values", "told"),
     [
-        ("/tables/best_head", {"page": 2}, "There is one page."),
+        ("/tables/entropy", {"page": 2}, "There is one page."),
         ("/sentences", {"pattern": REQUEST, "limit": 5, "page": 999}, "pages."),
         ("/sql", {"statement": "select 1", "page": "x"}, "page cannot be x."),
         ("/bank", {"tables": -1}, "tables cannot be -1."),

@@ -9,15 +9,20 @@ from typing import Any
 
 import duckdb
 import given_surprisals
+import polars as pl
 import pytest
 from case_bank import make_bank
 from explored_pages import HOST, PORT, TOKEN, Client, exploring, story
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.records import measures
+from attnbank.cli.viewer.records import map_record, measures
 from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
+from attnbank.queries.pictures import Look
+from attnbank.queries.pictures.theme import category_label
+
+OBJECTS = "pattern { V -[obj]-> O }"
 
 
 def record(client: Client, path: str, /, **values: str) -> Any:
@@ -70,6 +75,7 @@ def test_a_run_knows_its_control(tmp_path: Path) -> None:
     assert controls == {1: 3, 2: 3, 3: 2}
 
 
+@pytest.mark.usual("head_accuracy-*", "entropy-*")
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -86,6 +92,106 @@ def test_rows_of_an_analysis(
     given = {key: str(value) for key, value in values.items()}
     answer = record(client, f"/answers/5/{name}.json", **given)
     assert rows(answer) == frame.to_dicts() and frame.height
+
+
+def test_a_picture_comes_in_each_format(client: Client, explored: Path) -> None:
+    with open_bank(explored) as bank:
+        drawn = bank.picture("entropy", look=Look(stretch=True)).as_bytes(".svg")
+    assert client.get("/answers/any/entropy.svg?stretch=1").content == drawn
+    for kind, begin in (("pdf", b"%PDF"), ("png", b"\x89PNG")):
+        assert client.get(f"/answers/any/entropy.{kind}").content.startswith(begin)
+
+
+def test_the_map_has_the_places_of_figure_6() -> None:
+    """In pixels, with y downwards, and the plane as large as fits within its margin."""
+    frame = pl.DataFrame(
+        [(2, 1, 0.0, 0.0, "other"), (1, 2, 3.0, 1.0, "previous"), (1, 1, 1.5, 0.5, "other")],
+        ["layer", "head", "x", "y", "behaviour"],
+        orient="row",
+    )
+    drawn = map_record(frame)
+    points = [(name, kind, x, y) for name, kind, x, y, *_ in drawn["points"]]
+    other, previous = map(category_label, ("other", "previous"))
+    assert points == [
+        ("2-1", other, 30, 450), ("1-2", previous, 930, 150), ("1-1", other, 480, 300)
+    ]  # fmt: skip
+    assert [(layer, [head[:2] for head in heads]) for layer, heads in drawn["layers"]] == [
+        (1, [("1-1", other), ("1-2", previous)]), (2, [("2-1", other)])
+    ]  # fmt: skip
+    marks = {kind: tuple(mark) for *mark, kind in drawn["kinds"]}
+    assert {(kind, tuple(mark)) for _, kind, _, _, *mark in drawn["points"]} == {*marks.items()}
+    assert len({*marks.values()}) == 2
+
+
+def test_small_maps_have_lines_by_the_class_of_their_weight(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    model = record(client, "/model.json", sentence=str(story(3)), run=runs["single"])
+    with open_bank(explored) as bank:
+        shown = bank.show(story(3), ["1-1", "3-4"], run=runs["single"])
+    maps = {name: classes for _, heads in model["layers"] for name, classes in heads}
+    assert len(maps) == 12 and model["positions"] == 14
+    for name, panel in zip(("1-1", "3-4"), shown.panels, strict=True):
+        lines: list[list[list[int]]] = [[], [], [], []]
+        for start, end, weight in panel.weights.rows():
+            passed = [weight >= least for least in (0.05, 0.15, 0.4, 0.7)].count(True)
+            if passed and end >= 0:
+                lines[passed - 1].append([start, end])
+        assert maps[name] == lines and sum(map(bool, lines)) > 1
+
+
+def test_a_sentence_has_its_trees_and_mentions(client: Client, runs: dict[str, str]) -> None:
+    asked = {"sentence": "1", "head": "1-1", "run": runs["odd"]}
+    shown = record(client, "/shown.json", **asked, decoded="head", coreference="1")
+    gold, decoded = shown["trees"]
+    assert gold["heads"] == [2, 0, None, 2, 3] and gold["isGold"] and not decoded["isGold"]
+    assert gold["relations"] == ["nsubj", "cc", "root", "obj", "obj"] and gold["wrong"] == []
+    arcs = {frozenset((at, head)) for at, head in enumerate(gold["heads"]) if head is not None}
+    heads = [(at, head) for at, head in enumerate(decoded["heads"]) if head is not None]
+    assert decoded["wrong"] == [at for at, head in heads if frozenset((at, head)) not in arcs]
+    assert shown["mentions"] == [[0, 3, 3, 3], [0, 4, 4, 4]]
+    assert [word["index"] for word in shown["words"]] == [None, 1, 2, 3, 4, 5, None]
+    (gold,) = record(client, "/shown.json", **asked)["trees"]  # above the line of words
+    assert gold["isGold"] and not gold["isWanted"]
+
+
+def test_hits_are_those_of_the_run_that_is_named(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    request = "pattern { V -[obj]-> O; O =[1-1]=> V }"
+    answer = record(client, "/hits.json", request=request, run=runs["decoder"])
+    with open_bank(explored) as bank:
+        hits = bank.find(request, run=runs["decoder"], context=False)
+    assert answer["run"] == runs["decoder"]
+    assert [row["sent_id"] for row in rows(answer)] == hits["sent_id"].to_list()
+
+
+def test_the_nearest_heads_are_those_of_least_distance(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    with open_bank(explored) as bank:
+        distances = bank.query("head_distance", run=runs["pair"]).to_dicts()
+    nearest = rows(record(client, "/nearest/3.json"))
+    assert len(nearest) == 12 * 5
+    for layer, head in ((1, 1), (2, 3), (3, 4)):
+        others = []
+        for row in distances:
+            ends = [(row[f"layer_{side}"], row[f"head_{side}"]) for side in "ab"]
+            if (layer, head) in ends:
+                ends.remove((layer, head))
+                others.append((row["js_divergence"] / row["n_tokens"], *ends[0]))
+        own = [row for row in nearest if (row["of_layer"], row["of_head"]) == (layer, head)]
+        assert [(row["nats_a_token"], row["layer"], row["head"]) for row in own] == (
+            sorted(others)[:5]
+        )
+
+
+def test_a_count_has_the_request_for_its_hits(client: Client, explored: Path) -> None:
+    counts = record(client, "/counts.json", request=OBJECTS, by="O.upos")
+    assert len(rows(counts)) == len(counts["requests"]) > 1
+    with open_bank(explored) as bank:
+        for row, request in zip(rows(counts), counts["requests"], strict=True):
+            assert bank.find(request, context=False).height == row["n"]
 
 
 def test_a_sentence_has_the_weights_of_the_bank(client: Client, explored: Path) -> None:
@@ -133,10 +239,9 @@ def test_words_have_their_own_surprisal(
 def test_scores_of_a_request_are_those_of_score(
     client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
-    request = "pattern { V -[obj]-> O }"
     with open_bank(explored) as bank:
-        frame = bank.score(request, dependent="O", head="V", every=True, run=runs["single"])
-    answer = record(client, "/scores/5.json", request=request, dependent="O", head="V")
+        frame = bank.score(OBJECTS, dependent="O", head="V", every=True, run=runs["single"])
+    answer = record(client, "/scores/5.json", request=OBJECTS, dependent="O", head="V")
     assert rows(answer) == frame.to_dicts() and frame.height
 
 

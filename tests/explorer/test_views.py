@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import browsers
 import duckdb
 import polars as pl
 import pytest
-from explored_pages import Client, drawn, exploring, hit_rows, seen, story, taken
+from explored_pages import Client, Read, drawn, exploring, hit_rows, seen, story, taken
 
 from attnbank.cli.app import run_command_line as run_command
+from attnbank.ingest import AblateOptions, HeadSet, ablate
 from attnbank.queries import open_bank
 from attnbank.sql.registry import all_analyses
 
@@ -57,6 +61,7 @@ def test_the_grid_has_the_rows_of_the_analysis(
     assert ("direction" in boxes) == ("direction" in frame.columns)
 
 
+@pytest.mark.slow
 def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Client) -> None:
     page = seen(client, "/", by="entropy", relation="obj")
     assert " obj" not in page.text.split("Entropy in nats")[-1].split("Highest")[0]
@@ -66,7 +71,7 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Cli
     assert "Accuracy for obj" in client.page.locator(".grid caption").inner_text()
 
 
-@pytest.mark.usual(4)
+@pytest.mark.usual("*-given10-*")
 @pytest.mark.parametrize(
     ("path", "given", "command"),
     [
@@ -109,7 +114,7 @@ def test_the_command_of_a_view_gives_its_rows(
     assert rows.equals(printed)
 
 
-@pytest.mark.usual(5)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),
     [
@@ -173,70 +178,43 @@ def test_a_run_of_a_training_has_a_slider_over_its_steps(
         opened.page.wait_for_url(re.compile("run=early"))
 
 
-def test_a_head_tells_what_it_finds(client: Client, explored: Path) -> None:
+def test_a_head_tells_what_it_finds_and_misses(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
-        scores = bank.query("head_accuracy")
-        offsets = bank.query("offset_baseline")
         held_out = bank.query("best_head_held_out")
         best = bank.query("best_relation", most=10, min_count=10)
-    one = held_out.row(0, named=True)
-    page = seen(client, f"/head/{one['layer']}-{one['head']}")
+        scores = bank.query("head_accuracy")
+        offsets = bank.query("offset_baseline")
+        one = held_out.row(0, named=True)
+        name, own = f"{one['layer']}-{one['head']}", {key: one[key] for key in ("layer", "head")}
+        errors = bank.query("head_error", head=name, relation="obj", direction="dependent_to_head")
+    page = seen(client, f"/head/{name}", relation="obj")
     rows = [row for row in page.rows if len(row) == 10 and row[1] in set(scores["direction"])]
-    gains = best.filter((best["layer"] == one["layer"]) & (best["head"] == one["head"]))
+    gains = best.filter(**own)
     above = gains.filter(gains["gain"] > 0)
     assert 0 < above.height < gains.height
     assert [tuple(row[:2]) for row in rows] == above.select("relation", "direction").rows()
     for relation, direction, n, accuracy, _, offset_accuracy, _, _, held, findable in rows:
-        own = scores.filter(
-            (scores["relation"] == relation)
-            & (scores["direction"] == direction)
-            & (scores["layer"] == one["layer"])
-            & (scores["head"] == one["head"])
-        ).row(0, named=True)
-        assert (own["n"], f"{own['accuracy']:.3f}") == (int(n), accuracy)
-        assert findable == f"{own['findable']:.3f}" == "1.000"
+        same = {"relation": relation, "direction": direction, **own}
+        (score,) = scores.filter(**same).to_dicts()
+        assert (score["n"], f"{score['accuracy']:.3f}") == (int(n), accuracy)
+        assert findable == f"{score['findable']:.3f}" == "1.000"
         of_offset = offsets.filter(offsets["relation"] == relation)["accuracy"].max()
         assert float(offset_accuracy) == pytest.approx(of_offset, abs=5e-4)
-        chosen = held_out.filter(
-            (held_out["relation"] == relation)
-            & (held_out["direction"] == direction)
-            & (held_out["layer"] == one["layer"])
-            & (held_out["head"] == one["head"])
-        )
+        chosen = held_out.filter(**same)
         assert held == (f"{chosen['accuracy'][0]:.3f}" if chosen.height else "")
     assert "Nearest heads" in page.text and "Surface patterns" in page.text
+    (score,) = scores.filter(relation="obj", direction="dependent_to_head", **own).to_dicts()
+    lines = _check_examples(page, score["correct"], score["n"])
+    _check_errors(page, errors)
+    shown = seen(client, lines[0])
+    assert "The word that each word attends to most" in shown.text
 
 
-@pytest.mark.slow
-def test_a_head_tells_what_got_worse_without_it(
-    client: Client, explored: Path, runs: dict[str, str]
-) -> None:
-    with open_bank(explored) as bank:
-        (row,) = bank.query("ablation_effect", run=runs["decoder"]).to_dicts()
-    page = seen(client, "/head/2-3", run=runs["decoder"])
-    assert "Ablation" in page.text and f"Run: {runs['decoder']}" in page.text
-    (shown,) = (each for each in page.rows if each[:2] == ["two", "two heads"])
-    assert shown[2:4] == ["1-1, 2-3", "zero"]
-    assert [shown[at] for at in (6, 7, 8)] == [
-        f"{row[name]:.3f}" for name in ("whole", "without", "difference")
-    ]
-    for head, run in (("2-2", runs["decoder"]), ("2-3", runs["single"])):
-        assert "Ablation" not in seen(client, f"/head/{head}", run=run).text
-
-
-@pytest.mark.usual("dependent_to_head")
-@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
-def test_examples_are_right_and_wrong_as_the_analysis_counts(
-    client: Client, explored: Path, direction: str
-) -> None:
-    with open_bank(explored) as bank:
-        row = bank.query("head_accuracy", relation="obj").sort("accuracy").row(-1, named=True)
-        of_head = bank.query("head_accuracy", relation="obj").filter(layer=row["layer"],
-            head=row["head"], direction=direction).row(0, named=True)  # fmt: skip
-    page = seen(client, f"/head/{row['layer']}-{row['head']}", relation="obj", direction=direction)
+def _check_examples(page: Read, correct: int, n: int) -> list[str]:
+    """Assert that up to 12 dependents are shown as right and as wrong; the links of their lines."""
     lines = [link for link in page.links if link.startswith("/sentence?") and "hit=" in link]
-    right, wrong = min(of_head["correct"], 12), min(of_head["n"] - of_head["correct"], 12)
-    assert len(lines) == right + wrong
+    right, wrong = min(correct, 12), min(n - correct, 12)
+    assert len(lines) == right + wrong and right and wrong
     labels = [
         str(given.get("aria-label")) for tag, given in page.tags if given.get("class") == "where"
     ]
@@ -245,10 +223,59 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
         given["class"] for tag, given in page.tags if str(given.get("class")).startswith("mark-")
     ]
     assert marks.count("mark-dependent") == len(lines)
-    shown = seen(client, lines[0])
-    assert "The word that each word attends to most" in shown.text
+    return lines
 
 
+def _check_errors(page: Read, errors: pl.DataFrame) -> None:
+    """Assert that the table of errors has the rows of head_error."""
+    start = next(at for at, row in enumerate(page.rows) if row[:2] == ["breakdown", "value"])
+    rows = [row for row in page.rows[start + 1 :] if row[0] in ("relation", "upos", "distance")]
+    best = errors.group_by("breakdown", maintain_order=True).head(5)
+    assert [(row[0], row[1], int(row[2])) for row in rows] == best.select(
+        "breakdown", "value", "n"
+    ).rows()
+    assert [row[3] for row in rows] == [f"{share:.3f}" for share in best["share"]]
+    assert {(int(row[4]), int(row[5])) for row in rows} == {
+        (errors["errors"][0], errors["dependents"][0])
+    }
+
+
+@pytest.mark.slow
+def test_a_head_tells_what_got_worse_without_it(
+    explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    own = Path(shutil.copy(explored, tmp_path / "bank.duckdb"))
+    heads = [HeadSet("two heads", ((1, 1), (2, 3)), "hand")]
+    ablate(own, "two", heads, 4, AblateOptions(controls=2, model=str(tiny_model("gpt2"))))
+    with open_bank(own) as bank:
+        (row,) = bank.query("ablation_effect", run=runs["decoder"]).to_dicts()
+    with exploring(own) as client:
+        page = seen(client, "/head/2-3", run=runs["decoder"])
+        assert "Ablation" in page.text and f"Run: {runs['decoder']}" in page.text
+        (shown,) = (cells for cells in page.rows if cells[:2] == ["two", "two heads"])
+        assert shown[2:4] == ["1-1, 2-3", "zero"]
+        assert [shown[at] for at in (6, 7, 8)] == [
+            f"{row[name]:.3f}" for name in ("whole", "without", "difference")
+        ]
+        for head, run in (("2-2", runs["decoder"]), ("2-3", runs["single"])):
+            assert "Ablation" not in seen(client, f"/head/{head}", run=run).text
+
+
+@pytest.mark.slow
+def test_examples_from_heads_to_dependents_are_as_the_analysis_counts(
+    client: Client, explored: Path
+) -> None:
+    with open_bank(explored) as bank:
+        scores = bank.query("head_accuracy", relation="obj")
+    direction = "head_to_dependent"
+    best = scores.filter(direction=direction).sort("accuracy").row(-1, named=True)
+    page = seen(
+        client, f"/head/{best['layer']}-{best['head']}", relation="obj", direction=direction
+    )
+    _check_examples(page, best["correct"], best["n"])
+
+
+@pytest.mark.slow
 def test_the_map_has_every_head(client: Client, explored: Path, runs: dict[str, str]) -> None:
     page = seen(client, "/map")
     with open_bank(explored) as bank:
@@ -279,6 +306,7 @@ def test_counts_are_those_of_count(client: Client, explored: Path) -> None:
     assert [row[:2] for row in page.rows[1:]] == expected
 
 
+@pytest.mark.slow
 def test_a_request_about_attention_names_its_run(client: Client, runs: dict[str, str]) -> None:
     text = "pattern { V -[obj]-> O; O =[1-1]=> V }"
     page = seen(client, "/sentences", pattern=text, run=runs["decoder"])
@@ -304,6 +332,7 @@ def test_a_sentence_has_the_lines_of_show(client: Client, explored: Path) -> Non
     assert not any("style" in given for _, given in page.tags)
 
 
+@pytest.mark.slow
 def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
     client: Client, runs: dict[str, str]
 ) -> None:
@@ -333,32 +362,69 @@ def test_two_runs_stand_side_by_side(client: Client, explored: Path, runs: dict[
         assert any(f"run={runs[run].replace('/', '%2F')}" in link for link in page.links)
 
 
-def test_words_that_changed_are_those_that_requests_tell_apart(
+def test_words_that_changed_are_those_that_the_peaks_tell_apart(
     client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
     names = runs["single"], runs["decoder"]
-    with open_bank(explored) as bank:
-        rows = bank.query("compare_runs", run_a=names[0], run_b=names[1]).to_dicts()
-    row = next(row for row in rows[1:] if row["findable"] == 1)
-    sides = [
-        (
-            run,
-            row["relation"],
-            *(row[f"{column}_{side}"] for column in ("layer", "head", "direction")),
-        )
+    row = _comparable(explored, names)
+    first, second = (
+        _judged(explored, run, row["relation"], *(row[f"{column}_{side}"] for column in JUDGED))
         for side, run in zip("ab", names, strict=True)
-    ]
-    first, second = (_judged(explored, *side) for side in sides)
+    )
+    changes = _changes(client, row)
+    kinds = {(True, True): "both", (True, False): "only_a", (False, True): "only_b",
+             (False, False): "neither"}  # fmt: skip
+    words = first.keys() & second.keys()
+    expected = Counter(kinds[first[word], second[word]] for word in words)
+    assert {change["kind"]: change["n"] for change in changes if change["n"]} == expected
+    examples = [change for change in changes if change["n"] is None]
+    assert Counter(change["kind"] for change in examples) == {
+        kind: min(3, expected[kind]) for kind in ("only_a", "only_b") if expected[kind]
+    }
+    with open_bank(explored) as bank:
+        ids = dict(bank.sql("select sentence || ':' || index, id from word").rows())
+    for change in examples:
+        word = ids[f"{change['sentence']}:{change['dependent']}"]
+        assert kinds[first[word], second[word]] == change["kind"]
+
+
+@pytest.mark.slow
+def test_words_that_changed_stand_on_the_page_of_two_runs(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    names = runs["single"], runs["decoder"]
+    row = _comparable(explored, names)
+    counts = {change["kind"]: change["n"] for change in _changes(client, row) if change["n"]}
     seen(client, "/compare", run_a=names[0], run_b=names[1], relation=row["relation"])
     text = client.page.locator(".changes").inner_text()
-    counts = {key: int(n) for key, n in re.findall(r"Only \S+ of (\S+): (\d+)", text)}
-    pairs = [(first[word], second[word]) for word in first.keys() & second.keys()]
-    assert counts == {names[0]: pairs.count((True, False)), names[1]: pairs.count((False, True))}
-    both, neither = pairs.count((True, True)), pairs.count((False, False))
-    assert f"Of {len(pairs)} dependents that both heads can see the head of" in text
+    told = {key: int(n) for key, n in re.findall(r"Only \S+ of (\S+): (\d+)", text)}
+    assert told == {names[0]: counts.get("only_a", 0), names[1]: counts.get("only_b", 0)}
+    total = sum(counts.values())
+    assert f"Of {total} dependents that both heads can see the head of" in text
+    both, neither = counts.get("both", 0), counts.get("neither", 0)
     assert f"both find {both} and neither {neither}." in text
     lines = client.page.locator(".changes .where").count()
-    assert lines == 2 * sum(min(3, n) for n in counts.values()) > 0
+    assert lines == 2 * sum(min(3, n) for n in told.values()) > 0
+
+
+JUDGED = ("layer", "head", "direction")
+
+
+def _comparable(bank: Path, names: tuple[str, str]) -> dict[str, Any]:
+    """The row of compare_runs of a relation whose words both best heads can see the head of."""
+    with open_bank(bank) as opened:
+        rows = opened.query("compare_runs", run_a=names[0], run_b=names[1]).to_dicts()
+    return next(row for row in rows[1:] if row["findable"] == 1)
+
+
+def _changes(client: Client, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The record of the words that the best heads of a relation judge differently."""
+    given = {"relation": row["relation"]}
+    for side in "ab":
+        given[f"head_{side}"] = f"{row[f'layer_{side}']}-{row[f'head_{side}']}"
+        given[f"direction_{side}"] = row[f"direction_{side}"]
+    answer: list[dict[str, Any]] = client.get("/changes/5/4.json", params=given).json()
+    return answer
 
 
 def _judged(
@@ -387,6 +453,7 @@ def _judged(
     return right
 
 
+@pytest.mark.slow
 def test_a_request_has_the_score_of_every_head_beside_its_hits(
     client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
@@ -530,25 +597,16 @@ def test_hostile_words_are_words(client: Client, runs: dict[str, str]) -> None:
     assert "<script>alert(1)</script>" in page.text and "שלום" in page.text
 
 
-@pytest.mark.usual("obj-dependent_to_head")
-@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
-@pytest.mark.parametrize("relation", ["obj", "all"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("relation", "direction"), [("obj", "head_to_dependent"), ("all", "dependent_to_head")]
+)
 def test_the_errors_of_a_head_are_those_of_the_analysis(
     client: Client, explored: Path, relation: str, direction: str
 ) -> None:
     with open_bank(explored) as bank:
-        found = bank.query("head_error", head="1-2", relation=relation, direction=direction)
-    page = seen(client, "/head/1-2", relation=relation, direction=direction)
-    start = next(at for at, row in enumerate(page.rows) if row[:2] == ["breakdown", "value"])
-    rows = [row for row in page.rows[start + 1 :] if row[0] in ("relation", "upos", "distance")]
-    best = found.group_by("breakdown", maintain_order=True).head(5)
-    assert [(row[0], row[1], int(row[2])) for row in rows] == best.select(
-        "breakdown", "value", "n"
-    ).rows()
-    assert [row[3] for row in rows] == [f"{share:.3f}" for share in best["share"]]
-    assert {(int(row[4]), int(row[5])) for row in rows} == {
-        (found["errors"][0], found["dependents"][0])
-    }
+        errors = bank.query("head_error", head="1-2", relation=relation, direction=direction)
+    _check_errors(seen(client, "/head/1-2", relation=relation, direction=direction), errors)
 
 
 @pytest.mark.slow

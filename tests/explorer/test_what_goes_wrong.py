@@ -89,6 +89,7 @@ def test_what_is_no_record_is_told(client: Client) -> None:
         assert told in f"{error['fact']} {error['remedy']}"
 
 
+@pytest.mark.slow
 def test_a_run_without_trees_has_what_needs_none(client: Client, runs: dict[str, str]) -> None:
     assert "Attention to the previous token" in seen(client, "/", run=runs["plain"]).text
     head = seen(client, "/head/1-1", run=runs["plain"])
@@ -188,6 +189,7 @@ def test_an_analysis_ends_in_time_too(explored: Path) -> None:
     assert ended and not any("unexpected" in answer.text for answer in answers)
 
 
+@pytest.mark.usual("0.0005", "0.01")
 @pytest.mark.parametrize("seconds", [0.0005, 0.003, 0.01, 0.03])
 def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
     explored: Path, seconds: float

@@ -28,7 +28,7 @@ from attnbank.sql import registry
 REQUEST = "pattern { V -[obj]-> O }"
 
 
-@pytest.mark.usual(6)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),
     [
@@ -160,6 +160,7 @@ def test_examples_mark_what_is_found_and_page_on(client: Client, explored: Path)
             assert frozenset(marked) in pairs or len(marked) == 1, each
 
 
+@pytest.mark.slow
 def test_a_count_of_a_request_leads_to_its_hits(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
         counts = bank.count(REQUEST, by="O.upos")
@@ -172,6 +173,7 @@ def test_a_count_of_a_request_leads_to_its_hits(client: Client, explored: Path) 
     assert sorted(numbers) == sorted(counts["n"].to_list())
 
 
+@pytest.mark.slow
 def test_all_heads_on_one_sentence_are_small_maps(
     client: Client, explored: Path, runs: dict[str, str]
 ) -> None:
@@ -186,6 +188,7 @@ def test_all_heads_on_one_sentence_are_small_maps(
     assert drawn == sum(each >= 0.05 for each in weights)
 
 
+@pytest.mark.slow
 def test_the_overview_names_relations_that_are_above_chance(client: Client, explored: Path) -> None:
     """The heads are those of an untrained model: a relation above its offset is luck, or rare."""
     page = seen(client, "/overview", min_count=10)
@@ -212,6 +215,7 @@ def test_the_overview_names_relations_that_are_above_chance(client: Client, expl
     assert "No relation has 100000 dependents" in empty.fault
 
 
+@pytest.mark.slow
 def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: Client) -> None:
     fixed = seen(client, "/", relation="obj")
     stretched = seen(client, "/", relation="obj", stretch=1)
