@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bank_rows import query_bank
+from case_bank import make_bank
 
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.merge.excerpt import chosen_runs, take
@@ -62,6 +64,24 @@ def test_peaks_alone_keep_the_figures_and_refuse_the_weights(
         assert shown[0].equals(shown[1])
     with pytest.raises(CallError, match="only its peaks and sums"):
         compute(out, "head_distance", run=name)
+
+
+def test_as_many_inputs_are_taken_as_are_asked_for(tmp_path: Path) -> None:
+    """The first ones of the text, in the order of its sentences; a run of no more is whole."""
+    given = {
+        "run": "id,name\n1,long\n2,short\n",
+        "sentence": "id,index,words\n1,1,1\n2,2,1\n3,3,1\n",
+        "word": "id,sentence,index\n1,1,1\n2,2,1\n3,3,1\n",
+        "sequence": "id,run,sentence,positions\n1,1,3,1\n2,1,1,1\n3,1,2,1\n4,2,1,1\n5,2,2,1\n",
+    }
+    excerpt = take(make_bank(tmp_path / "bank.duckdb", given), tmp_path / "out.duckdb", inputs=2)
+    assert excerpt.notes == (
+        "Of long the first 2 inputs are taken, without what was computed from all of them.",
+    )
+    rows = query_bank(tmp_path / "out.duckdb", "select run, sentence from sequence order by all")
+    assert rows == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    names = query_bank(tmp_path / "out.duckdb", "select name from run order by id")
+    assert names == [("long, first 2",), ("short",)]
 
 
 @pytest.mark.slow

@@ -98,6 +98,20 @@ def test_a_shell_of_any_client_gets_the_same_choice(path: Path) -> None:
     assert query_bank(path, "select distinct run from head_accuracy()") == [("second",)]
 
 
+def test_a_default_run_takes_the_place_of_one_of_its_kind_alone(tmp_path: Path) -> None:
+    runs = """\
+id,name,context,unit
+1,words,sentence,word
+2,tokens,sentence,token
+3,documents,document,word
+4,other words,sentence,word
+"""
+    path = make_bank(tmp_path / "bank.duckdb", {"run": runs})
+    for run in (1, 2, 3, 4):
+        set_default_run(path, run)
+    assert query_bank(path, "select run from preferred_run order by run") == [(2,), (3,), (4,)]
+
+
 @pytest.mark.slow
 def test_the_preferred_run_comes_first_where_it_fits(path: Path) -> None:
     assert set_default_run(path, "first") == "first"
@@ -249,25 +263,25 @@ NEEDS = sorted(
 )
 
 
-@pytest.mark.usual(3)
-@pytest.mark.parametrize("needs", [*NEEDS, "constituents", None])
 @pytest.mark.parametrize("has_runs", [True, False])
-def test_sql_and_python_say_the_same(tmp_path: Path, needs: str | None, *, has_runs: bool) -> None:
+def test_sql_and_python_say_the_same(tmp_path: Path, *, has_runs: bool) -> None:
     """What a run lacks and what to type, for each capability; no row of a bank has any of them."""
     runs = "id,name,unit,keep,measure\n" + "1,t,token,peaks,norms\n" * has_runs
     path = make_bank(tmp_path / "bank.duckdb", {"run": runs, "model": MODELS})
-    choice = RunChoice("word" if needs is None else None, needs=needs, usual="document")
     with open_bank(path) as bank:
-        with pytest.raises(QueryError) as python:
-            choose_run(bank.connection, path, choice, "mine")
-        given = ", ".join(f"{name} := {value}" for name, value in choice.arguments.items())
-        with pytest.raises(QueryError) as sql:
-            bank.sql(f"from chosen_run({given})")
-    assert python.value.remedy.startswith("Type: attnbank -b ")
-    assert python.value.remedy == sql.value.remedy
-    if has_runs:
-        reason = python.value.fact.partition(" (")[2].removesuffix(").")
-        assert f"t ({reason})" in sql.value.fact and "no capability" not in reason
+        for needs in (*NEEDS, "constituents", None):
+            choice = RunChoice("word" if needs is None else None, needs=needs, usual="document")
+            with pytest.raises(QueryError) as python:
+                choose_run(bank.connection, path, choice, "mine")
+            given = ", ".join(f"{name} := {value}" for name, value in choice.arguments.items())
+            with pytest.raises(QueryError) as sql:
+                bank.sql(f"from chosen_run({given})")
+            assert python.value.remedy.startswith("Type: attnbank -b "), needs
+            assert python.value.remedy == sql.value.remedy, needs
+            if has_runs:
+                reason = python.value.fact.partition(" (")[2].removesuffix(").")
+                assert f"t ({reason})" in sql.value.fact, needs
+                assert "no capability" not in reason, needs
 
 
 def test_a_capability_that_there_is_not_is_told(path: Path) -> None:

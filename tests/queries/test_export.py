@@ -20,6 +20,7 @@ from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.export_format import export
 from attnbank.sql.names import literal, quoted
+from attnbank.sql.run_choice import find_run
 
 
 @pytest.fixture
@@ -104,8 +105,8 @@ def test_a_run_that_is_named_like_the_id_of_another(tmp_path: Path) -> None:
     runs = TWO_RUNS["run"].replace("1,one/m", "1,2")
     path = make_bank(tmp_path / "two.duckdb", TWO_RUNS | {"run": runs})
     with open_bank(path) as bank:
-        export(bank.path, tmp_path / "parquet", run="2")
-    assert pl.read_parquet(tmp_path / "parquet" / "run.parquet")["id"].to_list() == [1]
+        assert find_run(bank.connection, path, "2") == (1, "2")
+        assert find_run(bank.connection, path, 1) == (1, "2")
 
 
 def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) -> None:

@@ -22,9 +22,10 @@ ROWS = TWO_RUNS | {
 }
 
 
-@pytest.fixture
-def bank(tmp_path: Path) -> Iterator[Bank]:
-    with open_bank(make_bank(tmp_path / "bank.duckdb", ROWS)) as opened:
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
+    path = make_bank(tmp_path_factory.mktemp("places") / "bank.duckdb", ROWS)
+    with open_bank(path) as opened:
         yield opened
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import shutil
@@ -120,16 +121,19 @@ from main.word limit 1
 """
 
 
-@pytest.fixture
-def bank(sample_bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bank]:
-    """A copy of the sample's bank, in an otherwise empty working folder with one data file."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    Path("data.csv").write_text("a,b\n1,2\n")
-    copy = tmp_path / "copy.duckdb"
-    shutil.copy(sample_bank, copy)
-    with open_bank(copy) as opened:
+@pytest.fixture(scope="module")
+def bank(sample_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
+    """A copy of the sample's bank, beside an otherwise empty working folder with one data file.
+
+    All tests have the same, since none may change anything.
+    """
+    home = tmp_path_factory.mktemp("sandbox")
+    (home / "work").mkdir()
+    (home / "work" / "data.csv").write_text("a,b\n1,2\n")
+    with (
+        contextlib.chdir(home / "work"),
+        open_bank(Path(shutil.copy(sample_bank, home / "copy.duckdb"))) as opened,
+    ):
         yield opened
 
 
