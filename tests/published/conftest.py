@@ -9,6 +9,7 @@ from typing import Any
 
 import browsers
 import pytest
+from case_bank import make_bank
 from counting_host import served
 from once import Once
 
@@ -24,6 +25,31 @@ ODD = """# newdoc id = <img src=x onerror=alert(2)>
 4	\u202egnp.cod	x	NOUN	_	_	3	obj	_	Entity=(e1-person-1-giv)
 
 """
+
+
+INPUTS = {1: 1, 2: (1 << 40) + 1}
+"""The input of each run."""
+FEW_WORDS = {
+    "corpus": "id,name,licence\n1,stories,CC BY-SA 4.0\n",
+    "run": "id,name\n1,stories/tiny-bert\n2,stories/tiny-gpt2\n",
+    "sentence": "id,words\n1,2\n",
+    "word": "id,sentence,index,form,head_index,deprel\n1,1,1,Rain,2,nsubj\n2,1,2,fell,0,root\n",
+    "sequence": "id,run,positions\n" + "".join(f"{id},{run},2\n" for run, id in INPUTS.items()),
+    "position": "sequence,position,word,text\n"
+    + "".join(f"{id},0,1,Rain\n{id},1,2,fell\n" for id in INPUTS.values()),
+    "attention": "sequence;from_position;weights\n"
+    + "".join(f"{id};0;[0.25, 0.75]\n{id};1;[0.5, 0.5]\n" for id in INPUTS.values()),
+    "peak": "sequence,position,most_attended,most_attended_weight\n"
+    + "".join(f"{id},0,1,0.75\n{id},1,0,0.5\n" for id in INPUTS.values()),
+}
+
+
+@pytest.fixture(scope="session")
+def few_words(once: Once) -> Path:
+    """A bank that nobody may write to: one sentence of two words, read by two runs of one head."""
+    return once("few_words", lambda folder: make_bank(folder / "bank.duckdb", FEW_WORDS)) / (
+        "bank.duckdb"
+    )
 
 
 @pytest.fixture(scope="session")

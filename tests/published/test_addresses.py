@@ -84,15 +84,15 @@ class Host:
 
 
 @pytest.fixture
-def host(two_runs: Path) -> Host:
-    return Host(two_runs)
+def host(few_words: Path) -> Host:
+    return Host(few_words)
 
 
 @pytest.fixture
-def large(two_runs: Path, tmp_path: Path) -> Host:
+def large(few_words: Path, tmp_path: Path) -> Host:
     """A host of a bank that has 8 MB which nobody reads at first."""
     own = tmp_path / "large.duckdb"
-    shutil.copy(two_runs, own)
+    shutil.copy(few_words, own)
     with duckdb.connect(str(own)) as connection:
         connection.execute("create table further as select random() as number from range(1000000)")
     return Host(own)
@@ -104,7 +104,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_it_answers_as_the_file_does(two_runs: Path, host: Host, serving: Serving) -> None:
+def test_it_answers_as_the_file_does(two_runs: Path, serving: Serving) -> None:
+    host = Host(two_runs)
     with (
         serving(host.application) as address,
         open_bank(two_runs) as file,
@@ -128,9 +129,9 @@ def test_it_answers_as_the_file_does(two_runs: Path, host: Host, serving: Servin
 
 @pytest.mark.slow
 def test_commands_take_an_address(
-    host: Host, serving: Serving, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    two_runs: Path, serving: Serving, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    with serving(host.application) as address:
+    with serving(Host(two_runs).application) as address:
         bank = ["-b", f"{address}/moved.duckdb"]
         assert run_command_line([*bank, "query", "best_head"]) == 0
         assert run_command_line([*bank, "sql", "select count(*) as n from word", "-f", "csv"]) == 0
@@ -187,7 +188,8 @@ def test_a_host_without_ranges_is_told(host: Host, serving: Serving) -> None:
 
 
 @pytest.mark.slow
-def test_a_host_that_is_busy_is_asked_again(host: Host, serving: Serving) -> None:
+def test_a_host_that_is_busy_is_asked_again(two_runs: Path, serving: Serving) -> None:
+    host = Host(two_runs)
     with serving(host.application) as address:
         host.fails = 2
         with open_bank(f"{address}/bank.duckdb") as bank:

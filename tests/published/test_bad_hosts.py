@@ -74,19 +74,19 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def large(two_runs: Path, tmp_path: Path) -> bytes:
+def large(few_words: Path, tmp_path: Path) -> bytes:
     """A bank that has 8 MB which nobody reads at first."""
     own = tmp_path / "large.duckdb"
-    shutil.copy(two_runs, own)
+    shutil.copy(few_words, own)
     with duckdb.connect(str(own)) as connection:
         connection.execute("create table further as select random() as number from range(1000000)")
     return own.read_bytes()
 
 
 def test_a_host_that_is_busy_later_is_told_in_two_lines(
-    two_runs: Path, capsys: pytest.CaptureFixture[str]
+    few_words: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    body, most = two_runs.read_bytes(), 10**6
+    body, most = few_words.read_bytes(), 10**6
 
     def answer(asked: int, start: int, end: int | None) -> Iterator[bytes]:
         if asked <= most:
@@ -170,10 +170,10 @@ def test_an_encrypted_address_leads_to_encrypted_ones_alone(
 
 @pytest.mark.parametrize("says", ["", "Content-Length: 1000000000000\r\n"])
 def test_an_endless_body_is_no_longer_than_the_bank(
-    says: str, two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    says: str, few_words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    body, sent, file = two_runs.read_bytes(), 0, tmp_path / "bank.duckdb"
+    body, sent, file = few_words.read_bytes(), 0, tmp_path / "bank.duckdb"
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10**15))
 
@@ -191,11 +191,11 @@ def test_an_endless_body_is_no_longer_than_the_bank(
 
 
 def test_a_bank_whose_rows_are_damaged_is_not_kept(
-    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few_words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, folder = tmp_path / "own.duckdb", tmp_path / "fetched"
     folder.mkdir()
-    shutil.copy(two_runs, own)
+    shutil.copy(few_words, own)
     with duckdb.connect(str(own)) as connection:
         connection.execute("update peak set most_attended_weight = 'nan'")
     body = own.read_bytes()

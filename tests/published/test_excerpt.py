@@ -39,12 +39,12 @@ def test_one_run_answers_as_in_the_bank(two_runs: Path, tmp_path: Path) -> None:
         assert shown[0].weights.equals(shown[1].weights)
 
 
-def test_runs_are_chosen_by_name_or_number(two_runs: Path) -> None:
-    every = chosen_runs(two_runs)
-    (last,) = chosen_runs(two_runs, [str(max(every))]).values()
-    assert chosen_runs(two_runs, [last]) == {max(every): last}
+def test_runs_are_chosen_by_name_or_number(few_words: Path) -> None:
+    every = chosen_runs(few_words)
+    (last,) = chosen_runs(few_words, [str(max(every))]).values()
+    assert chosen_runs(few_words, [last]) == {max(every): last}
     with pytest.raises(CallError, match="There is no run nothing"):
-        chosen_runs(two_runs, ["nothing"])
+        chosen_runs(few_words, ["nothing"])
 
 
 @pytest.mark.slow
