@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ from attnbank.cli.output import (
     write_frame,
 )
 from attnbank.ingest.corpora.document import LEFT_OUT
+from attnbank.sql.bank.new_banks import is_named_as_a_schema
 from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.messages import escape_control, join_names
 from attnbank.sql.run_choice import behaviour_lines
@@ -79,6 +81,14 @@ def info(ctx: click.Context) -> None:
         file.write(text.encode(errors="backslashreplace"))
 
 
+def _naming_lines(path: Path) -> list[str]:
+    if not is_named_as_a_schema(path):
+        return []
+    return [
+        f"other DuckDB clients confuse its name with the schema {path.stem.lower()}: rename it (mv)"
+    ]
+
+
 def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """Rows with control characters in texts escaped, safe for a terminal."""
     for row in frame.iter_rows(named=True):
@@ -93,7 +103,8 @@ def _format_contents(contents: Contents) -> str:
     paragraphs = [
         [
             f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written"
-            f" by attnbank {escape_control(contents.created_by)}"
+            f" by attnbank {escape_control(contents.created_by)}",
+            *_naming_lines(contents.path),
         ],
         *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),
         *map(_describe_run, _escaped_rows(contents.runs)),

@@ -54,6 +54,9 @@ GUARDED = {
     "allow_persistent_secrets": "false",
 }
 
+# The name of an open bank within DuckDB.
+ALIAS = "attnbank"
+
 # Seconds to wait for a lock, and between two tries: the process that worked for a command which was
 # killed holds one for milliseconds longer.
 _LOCK_PATIENCE, _LOCK_STEP = 0.5, 0.02
@@ -155,7 +158,7 @@ def connect(
     while True:
         before = _identity(place)
         with translate_errors(named, *full_disk):
-            connection = once_unlocked(lambda: connected(str(place), all_settings))
+            connection = once_unlocked(lambda: _attached(place, all_settings))
         # Before it was locked, another process may have put a compacted copy in its place.
         _opened[connection] = OpenedFile(place, _identity(place))
         if before is None or before == _opened[connection].identity:
@@ -165,6 +168,16 @@ def connect(
             raise BankError(f"{named} was moved or deleted while it was opened.", "Check the path.")
     with closed_on_error(connection):
         _restrict(connection, (*files_of_bank(place), *reads), (next(part_names(place)),))
+    return connection
+
+
+def _attached(place: Path, settings: Mapping[str, str]) -> DuckDBPyConnection:
+    """A connection to a file under a name that is none of its schemas, as its own may be."""
+    connection = connected(settings=settings)
+    with closed_on_error(connection):
+        connection.execute(f"attach {literal(str(place))} as {ALIAS}")
+        connection.execute(f"use {ALIAS}")
+        connection.execute("detach memory")
     return connection
 
 

@@ -37,7 +37,9 @@ CACHE = "ATTNBANK_CACHE"
 
 _AGAIN = "type the same command"
 # DuckDB reads a.b as a database or as a schema: a bank of one of these names would be ambiguous.
-_RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
+_RESERVED = frozenset(
+    {"main", "paper", "saved", "temp", "system", "information_schema", "pg_catalog"}
+)
 # The first header of a DuckDB file, which holds the identifier that its log must name.
 _MAIN_HEADER = 4096
 
@@ -93,12 +95,17 @@ def check_free(path: Path) -> Path:
 
 def unreserved(place: Path) -> Path:
     """The same place; raises BankError if DuckDB would confuse its name with a schema."""
-    if place.stem.lower() in _RESERVED:
+    if is_named_as_a_schema(place):
         raise BankError(
             f"A bank cannot be named {place.stem}: DuckDB would confuse it with a schema.",
             "Give it another name (-b FILE).",
         )
     return place
+
+
+def is_named_as_a_schema(path: Path) -> bool:
+    """Whether a file is named as a schema of banks: clients that open it confuse the two."""
+    return path.stem.lower() in _RESERVED
 
 
 def fill(connection: DuckDBPyConnection, created_by: str) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import (
+    ALIAS,
     GUARDED,
     checkpoint_and_compact,
     closed_on_error,
@@ -65,7 +66,6 @@ _OF_WORDS = dict.fromkeys(("first_word", "last_word", "head_word"), "word")
 # Tables whose rows of no input are read by nobody: `merge` says that it leaves them out.
 _OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "gradient"})
 
-_ALIAS = "attnbank"
 _UNCHANGED = ("the bank was left unchanged", "type the same command again")
 
 
@@ -127,10 +127,10 @@ def open_to_read(
             name = file.name
         # The order matters: each step shuts out more, and what it needs must have been done before.
         with translate_errors(typed_path(path)):
-            once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
+            once_unlocked(lambda: run(f"attach {literal(name)} as {ALIAS} (read_only)"))
             if address is not None:
                 file.revoke()
-            run(f"use {_ALIAS}")
+            run(f"use {ALIAS}")
             run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:
                 run(setting)
@@ -218,10 +218,10 @@ def open_to_write(
     Of other files the connection can read `reads`. Close it with `checkpoint_and_compact`. Raises
     as open_to_read does, and BankError if another process has the bank open.
     """
-    place = unreserved(bank_file(path)) if makes else existing(path)
+    place = bank_file(path) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
         with postponed():  # takes a second at most, and must leave nothing behind
-            create_bank(place, Path(path), created_by)
+            create_bank(unreserved(place), Path(path), created_by)
     connection = _connected_to_write(place, Path(path), settings, reads)
     with closed_on_error(connection), translate_errors(Path(path), *_UNCHANGED):
         own = types_of(connection)

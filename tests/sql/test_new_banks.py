@@ -147,7 +147,7 @@ def test_other_files_in_the_folder_of_the_cache_stay(folder: Path, tmp_path: Pat
 
 
 def test_a_name_that_duckdb_gives_a_schema_is_refused_in_capitals_too(tmp_path: Path) -> None:
-    for name in ("main.duckdb", "Temp.duckdb"):
+    for name in ("main.duckdb", "Temp.duckdb", "saved.duckdb", "paper.duckdb"):
         with pytest.raises(BankError, match="DuckDB would confuse it with a schema"):
             open_to_write(tmp_path / name, "test")
     assert [*tmp_path.iterdir()] == []
