@@ -284,9 +284,14 @@ def _stubs(analysis: Analysis, *, temporary: bool) -> list[str]:
         f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters
     )
     checked = ", ".join(parameter.checked for parameter in analysis.parameters)
+    guard = ""
+    if (
+        not temporary and analysis.section != "shared"
+    ):  # DuckDB would read the default bank for other.best_head()
+        guard = f"\nwhere is_asked_of_its_bank({literal(analysis.name)})"
     created = [
         f"{create} macro {inner}({_inner_parameters(analysis)}) as table\nselect {columns}",
-        f"{create} macro {outer}({defaults}) as table\nfrom {inner}({checked})",
+        f"{create} macro {outer}({defaults}) as table\nfrom {inner}({checked}){guard}",
     ]
     return [*created, f"{create} view {outer} as\nfrom {outer}()"] if analysis.is_view else created
 

@@ -62,6 +62,25 @@ create or replace macro require(condition, message) as
 case when condition then true else cast(error(message) as boolean) end;
 comment on macro require is 'True where the condition holds; else the query ends with this message.';
 
+create or replace macro asks_another_bank(name, database_name) as
+regexp_matches(
+    lower(current_query()),
+    '(^|[^a-z0-9_"])"?' || regexp_escape(lower(database_name))
+    || '"?\s*\.\s*("?(paper|main)"?\s*\.\s*)?"?' || name || '"?($|[^a-z0-9_])'
+);
+comment on macro asks_another_bank is 'Whether the query names an analysis of an attached database, as in other.best_head().';
+
+create or replace macro is_asked_of_its_bank(name) as (
+    select
+        require(
+            min(database_name) is null,
+            concat(name, ' would read the bank ', current_database(), '. Type first: use ', min(database_name))
+        )
+    from duckdb_databases()
+    where not internal and database_name <> current_database() and asks_another_bank(name, database_name)
+);
+comment on macro is_asked_of_its_bank is 'True unless the query asks for an analysis of another attached bank, which DuckDB would answer from the default one; then it ends.';
+
 create or replace macro largest_on(weights, list_indexes) as
 cast(list_max(list_select(weights, list_indexes)) as double);
 comment on macro largest_on is 'The largest weight at some places of the list, which count from 1.';
