@@ -8,7 +8,7 @@ import bounds
 import numpy as np
 import oracle_reference as slow
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbank.ingest.attention.merged_maps import (
@@ -42,6 +42,7 @@ def _pooled(attention: Floats, pieces: PieceMap, subword: Subword = "mean") -> F
 inputs = st.lists(st.integers(1, 4), min_size=1, max_size=9)
 
 
+@settings(max_examples=25)
 @given(inputs, st.sampled_from(["mean", "first"]), st.integers(0, 100))
 def test_equals_the_loop(counts: list[int], subword: Subword, seed: int) -> None:
     attention = _attention(sum(counts), 3, seed)

@@ -19,13 +19,18 @@ from attnbank.sql.bank.opening import open_to_read
 def probe_bank(
     tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
 ) -> Path:
-    """Two runs of a tiny model, over two files of the sample corpus; not to be written to."""
+    """Two runs of a tiny model over two files of ten sentences; not to be written to."""
     folder = tmp_path_factory.mktemp("probes")
     model = folder / "model"
     model.symlink_to(tiny_model("bert"))
     new_banks.put(folder / "bank.duckdb")
     for name in ("stories", "press"):
-        path = sample / f"{name}.conllu"
+        blocks = (sample / f"{name}.conllu").read_text(encoding="utf-8").strip().split("\n\n")
+        second = max(at for at, block in enumerate(blocks) if "# newdoc" in block)
+        path = folder / f"{name}.conllu"
+        path.write_text(
+            "\n\n".join([*blocks[:5], *blocks[second : second + 5]]) + "\n\n", encoding="utf-8"
+        )
         ingest(IngestOptions((str(path),), folder / "bank.duckdb", str(model)))
     return folder / "bank.duckdb"
 

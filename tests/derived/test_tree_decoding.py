@@ -72,7 +72,7 @@ def _drawn(n: int, kind: str, seed: int) -> np.ndarray:
 KINDS = st.sampled_from(["shares", "tied", "sparse", "norms"])
 
 
-@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("n", range(1, 6))
 @settings(max_examples=15)
 @given(kind=KINDS, seed=st.integers(0, 10_000), data=st.data())
 def test_no_tree_of_a_few_words_weighs_more(
@@ -111,7 +111,7 @@ def _bound(n: int) -> float:
     return 2 * n * bounds.sums(2 * n)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(n=st.integers(8, 25), kind=KINDS, seed=st.integers(0, 10_000))
 def test_networkx_finds_no_larger_one_over_more_words(n: int, kind: str, seed: int) -> None:
     scores = _drawn(n, kind, seed)[:1]
@@ -162,7 +162,7 @@ def _split(distances: list[float], first: int, last: int) -> set[tuple[int, int]
     return {(first, last)} | left | right
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 4), max_size=12))
 def test_phrases_are_split_at_the_largest_distance(steps: list[int]) -> None:
     distances = np.array([steps], dtype=np.float64)

@@ -172,9 +172,12 @@ def test_a_spacy_pipeline(tmp_path: Path) -> None:
     assert found.known.tolist() == [True, False, True]
 
 
-def test_a_spacy_pipeline_without_vectors(tiny_pipeline: Path) -> None:
+def test_a_spacy_pipeline_without_vectors(tmp_path: Path) -> None:
+    import spacy
+
+    spacy.blank("en").to_disk(tmp_path / "pipeline")
     with pytest.raises(EmbeddingsError, match="has no word vectors"):
-        spacy_vectors(str(tiny_pipeline), ["rain"])
+        spacy_vectors(str(tmp_path / "pipeline"), ["rain"])
 
 
 def test_neither_a_file_nor_a_pipeline(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from judged import Judged, judged_bank
 from once import Once
 from text_banks import make_text_bank
 
@@ -30,6 +31,12 @@ def text_bank(once: Once, corpora: Path) -> Callable[[str], Path]:
         return folder / "bank.duckdb"
 
     return make
+
+
+@pytest.fixture(scope="session")
+def judged_sample(sample_bank: Path) -> Iterator[Judged]:
+    """The sample, whose sentences a model of six layers of twelve heads has read one by one."""
+    yield from judged_bank(sample_bank)
 
 
 @pytest.fixture(scope="session")

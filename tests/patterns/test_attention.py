@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from case_bank import make_bank
+from judged import Judged
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import RequestError
 from attnbank.sql.errors import CallError
 
 
-@pytest.fixture(scope="module")
-def bank(sample_bank: Path) -> Iterator[Bank]:
-    with open_bank(sample_bank) as opened:
-        yield opened
+@pytest.fixture
+def bank(judged_sample: Judged) -> Bank:
+    return judged_sample[0]
 
 
 def test_a_node_may_be_called_sep(bank: Bank) -> None:

@@ -7,9 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from judged import Judged
 
 from attnbank.cli.app import run_command_line
-from attnbank.queries import open_bank
+from attnbank.queries import Bank
 
 OBJECTS = "pattern { e: V -[1=obj]-> O }"
 KEYS = (
@@ -27,42 +28,44 @@ KEYS = (
 )
 
 
+@pytest.fixture
+def bank(judged_sample: Judged) -> Bank:
+    return judged_sample[0]
+
+
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("by", KEYS)
-def test_counts_are_those_of_the_hits(by: str, sample_bank: Path) -> None:
-    with open_bank(sample_bank) as bank:
-        hits = bank.find(OBJECTS, columns=by)
-        counts = bank.count(OBJECTS, by)
-        own = [name for name in counts.columns if name not in ("n", "share", "run")]
-        assert ", ".join(own) == by
-        expected = Counter(hits.select(own).rows())
-        assert {row[: len(own)]: row[len(own)] for row in counts.rows()} == expected
-        assert sorted(counts["n"], reverse=True) == sorted(expected.values(), reverse=True)
-        if counts[own[0]].dtype.is_numeric():
-            assert counts.rows() == sorted(counts.rows())
-        else:
-            assert counts["n"].is_sorted(descending=True)
-        assert counts["share"].to_list() == [n / hits.height for n in counts["n"]]
-        assert ("run" in counts.columns) == ("=[" in by)
-        most = counts.filter(counts["n"].rank("ordinal", descending=True) <= 2)
-        assert bank.count(OBJECTS, by, limit=2).equals(most)
+def test_counts_are_those_of_the_hits(by: str, bank: Bank) -> None:
+    hits = bank.find(OBJECTS, columns=by)
+    counts = bank.count(OBJECTS, by)
+    own = [name for name in counts.columns if name not in ("n", "share", "run")]
+    assert ", ".join(own) == by
+    expected = Counter(hits.select(own).rows())
+    assert {row[: len(own)]: row[len(own)] for row in counts.rows()} == expected
+    assert sorted(counts["n"], reverse=True) == sorted(expected.values(), reverse=True)
+    if counts[own[0]].dtype.is_numeric():
+        assert counts.rows() == sorted(counts.rows())
+    else:
+        assert counts["n"].is_sorted(descending=True)
+    assert counts["share"].to_list() == [n / hits.height for n in counts["n"]]
+    assert ("run" in counts.columns) == ("=[" in by)
+    most = counts.filter(counts["n"].rank("ordinal", descending=True) <= 2)
+    assert bank.count(OBJECTS, by, limit=2).equals(most)
 
 
 @pytest.mark.filterwarnings("ignore:No word has")
-def test_without_keys(sample_bank: Path) -> None:
-    with open_bank(sample_bank) as bank:
-        assert bank.count(OBJECTS).rows() == [(bank.find(OBJECTS).height, 1.0)]
-        assert bank.count("pattern { A [form=nowhere] }").rows() == [(0, None)]
+def test_without_keys(bank: Bank) -> None:
+    assert bank.count(OBJECTS).rows() == [(bank.find(OBJECTS).height, 1.0)]
+    assert bank.count("pattern { A [form=nowhere] }").rows() == [(0, None)]
 
 
-def test_a_nested_pattern_splits_the_hits(sample_bank: Path) -> None:
-    with open_bank(sample_bank) as bank:
-        found = dict(bank.count(OBJECTS, "{ O =[3-1]=> V }").select("{ O =[3-1]=> V }", "n").rows())
-        assert found[True] == bank.find(f"{OBJECTS} with {{ O =[3-1]=> V }}").height
-        assert found[False] == bank.find(f"{OBJECTS} without {{ O =[3-1]=> V }}").height
+def test_a_nested_pattern_splits_the_hits(bank: Bank) -> None:
+    found = dict(bank.count(OBJECTS, "{ O =[3-1]=> V }").select("{ O =[3-1]=> V }", "n").rows())
+    assert found[True] == bank.find(f"{OBJECTS} with {{ O =[3-1]=> V }}").height
+    assert found[False] == bank.find(f"{OBJECTS} without {{ O =[3-1]=> V }}").height
 
 
-@pytest.mark.usual(4)
+@pytest.mark.usual("O.upos, *", "{ O -[[]det]-> D }")
 @pytest.mark.parametrize("by", KEYS)
 def test_each_row_has_the_find_that_lists_its_hits(
     by: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]
@@ -78,15 +81,16 @@ def test_each_row_has_the_find_that_lists_its_hits(
         assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
 
 
-def test_people_see_a_cross_table(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_people_see_a_cross_table(
+    bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     by = "O.upos,{ O =[3-1]=> V }"
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", by]
     assert run_command_line(args) == 0
     title, head, _, *lines = capfd.readouterr()[0].splitlines()
     assert title == "Run: sample/minilm"
     assert head.split()[0] == "O.upos" and head.split()[-1] == "n"
-    with open_bank(sample_bank) as bank:
-        counted = {row[:2]: row[2] for row in bank.count(OBJECTS, by).rows()}
+    counted = {row[:2]: row[2] for row in bank.count(OBJECTS, by).rows()}
     assert len(lines) == len({upos for upos, _ in counted})
     order = [True, False] if head.index("=yes") < head.index("=no") else [False, True]
     for line in lines:
@@ -97,9 +101,10 @@ def test_people_see_a_cross_table(sample_bank: Path, capfd: pytest.CaptureFixtur
     assert capfd.readouterr()[0].splitlines()[3:] == lines[:1]
 
 
-def test_the_select_can_be_carried_on(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_select_can_be_carried_on(
+    bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", "O.upos,{ O =[3-1]=> V }"]
     assert run_command_line([*args, "--show-sql"]) == 0
-    with open_bank(sample_bank) as bank:
-        rows = bank.sql(capfd.readouterr()[0])
-        assert rows.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))
+    rows = bank.sql(capfd.readouterr()[0])
+    assert rows.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))

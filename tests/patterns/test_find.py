@@ -5,90 +5,91 @@ from __future__ import annotations
 import re
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from text_banks import make_text_bank
 
-from attnbank.queries import open_bank
+from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 
 OBJECTS = "pattern { e: V -[1=obj]-> O }"
 
 
-def test_a_row_is_a_hit(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        hits = bank.find(OBJECTS, context=False)
-        assert hits.columns == ["sent_id", "V", "O", "e"]
-        expected = bank.sql(
-            "select sentence.name as sent_id, word.head_index as V, word.index as O, word.deprel"
-            " as e from word inner join sentence on sentence.id = word.sentence"
-            " where without_subtype(word.deprel) = 'obj' order by sentence.id, V, O"
-        )
-        assert hits.height > 50
-        assert hits.rows() == expected.rows()
+@pytest.fixture(scope="module")
+def bank(sample_text_bank: Path) -> Iterator[Bank]:
+    with open_bank(sample_text_bank) as opened:
+        yield opened
 
 
-def test_further_columns(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        asked = "V.lemma, O.Number, delta(V, O), length(O, V), e.length, e.1, V.__id__"
-        hits = bank.find(OBJECTS, columns=asked)
-        assert ", ".join(hits.columns) == f"sent_id, V, O, e, {asked}"
-        words = {
-            (name, index): (lemma, feats)
-            for name, index, lemma, feats in bank.sql(
-                "select sentence.name, word.index, lemma, feats from word"
-                " inner join sentence on sentence.id = word.sentence"
-            ).rows()
-        }
-        for sent_id, v, o, e, lemma, number, delta, length, span, one, id in hits.rows():
-            assert lemma == words[sent_id, v][0]
-            feats = dict(each.split("=") for each in (words[sent_id, o][1] or "x=y").split("|"))
-            assert number == feats.get("Number")
-            assert (delta, length, span, one, id) == (o - v, abs(o - v), length, e.split(":")[0], v)
+def test_a_row_is_a_hit(bank: Bank) -> None:
+    hits = bank.find(OBJECTS, context=False)
+    assert hits.columns == ["sent_id", "V", "O", "e"]
+    expected = bank.sql(
+        "select sentence.name as sent_id, word.head_index as V, word.index as O, word.deprel"
+        " as e from word inner join sentence on sentence.id = word.sentence"
+        " where without_subtype(word.deprel) = 'obj' order by sentence.id, V, O"
+    )
+    assert hits.height > 50
+    assert hits.rows() == expected.rows()
 
 
-def test_sums_and_features_instead_of_others(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-
-        def hits(request: str) -> list[tuple[object, ...]]:
-            return bank.find(f"pattern {{ {request} }}", context=False).rows()
-
-        third = [hit for hit in hits("A -> B") if hit[1] == 3]
-        assert hits("A -> B; delta(A, B) - B.__id__ + 3 = 0") == third != []
-        either = sorted(hits("A [Tense=Past]") + hits("A [!Tense, upos=ADV]"))
-        assert sorted(hits("A [Tense=Past/upos=ADV]")) == either
-        assert hits("A []; A.Tense/upos = ADV") == hits("A [!Tense, upos=ADV]") != []
-
-
-def test_a_corpus_alone(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        every = bank.find(OBJECTS, context=False)
-        parts = [
-            bank.find(OBJECTS, corpus=name, context=False)
-            for name in ("press", "stories", "instructions")
-        ]
-        assert all(0 < part.height < every.height for part in parts)
-        assert parts[0].join(parts[1], on=every.columns).height == 0
-        with pytest.raises(CallError, match="Did you mean stories"):
-            bank.find(OBJECTS, corpus="storys")
+def test_further_columns(bank: Bank) -> None:
+    asked = "V.lemma, O.Number, delta(V, O), length(O, V), e.length, e.1, V.__id__"
+    hits = bank.find(OBJECTS, columns=asked)
+    assert ", ".join(hits.columns) == f"sent_id, V, O, e, {asked}"
+    words = {
+        (name, index): (lemma, feats)
+        for name, index, lemma, feats in bank.sql(
+            "select sentence.name, word.index, lemma, feats from word"
+            " inner join sentence on sentence.id = word.sentence"
+        ).rows()
+    }
+    for sent_id, v, o, e, lemma, number, delta, length, span, one, id in hits.rows():
+        assert lemma == words[sent_id, v][0]
+        feats = dict(each.split("=") for each in (words[sent_id, o][1] or "x=y").split("|"))
+        assert number == feats.get("Number")
+        assert (delta, length, span, one, id) == (o - v, abs(o - v), length, e.split(":")[0], v)
 
 
-def test_the_first_hits(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        every = bank.find(OBJECTS, context=False)
-        assert bank.find(OBJECTS, limit=7, context=False).equals(every.head(7))
-        assert bank.find(OBJECTS, limit=0).height == 0
-        with pytest.raises(CallError, match="not a valid number of hits"):
-            bank.find(OBJECTS, limit=-1)
+def test_sums_and_features_instead_of_others(bank: Bank) -> None:
+
+    def hits(request: str) -> list[tuple[object, ...]]:
+        return bank.find(f"pattern {{ {request} }}", context=False).rows()
+
+    third = [hit for hit in hits("A -> B") if hit[1] == 3]
+    assert hits("A -> B; delta(A, B) - B.__id__ + 3 = 0") == third != []
+    either = sorted(hits("A [Tense=Past]") + hits("A [!Tense, upos=ADV]"))
+    assert sorted(hits("A [Tense=Past/upos=ADV]")) == either
+    assert hits("A []; A.Tense/upos = ADV") == hits("A [!Tense, upos=ADV]") != []
 
 
-def test_the_answer_to_nothing_says_why(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        with pytest.warns(AttnbankWarning, match="relation objj. Did you mean obj"):
-            bank.find("pattern { V -[objj]-> O }")
-        with pytest.warns(AttnbankWarning, match="feature Numbr. Did you mean Number"):
-            bank.find("pattern { V [Numbr=Plur] }")
+def test_a_corpus_alone(bank: Bank) -> None:
+    every = bank.find(OBJECTS, context=False)
+    parts = [
+        bank.find(OBJECTS, corpus=name, context=False)
+        for name in ("press", "stories", "instructions")
+    ]
+    assert all(0 < part.height < every.height for part in parts)
+    assert parts[0].join(parts[1], on=every.columns).height == 0
+    with pytest.raises(CallError, match="Did you mean stories"):
+        bank.find(OBJECTS, corpus="storys")
+
+
+def test_the_first_hits(bank: Bank) -> None:
+    every = bank.find(OBJECTS, context=False)
+    assert bank.find(OBJECTS, limit=7, context=False).equals(every.head(7))
+    assert bank.find(OBJECTS, limit=0).height == 0
+    with pytest.raises(CallError, match="not a valid number of hits"):
+        bank.find(OBJECTS, limit=-1)
+
+
+def test_the_answer_to_nothing_says_why(bank: Bank) -> None:
+    with pytest.warns(AttnbankWarning, match="relation objj. Did you mean obj"):
+        bank.find("pattern { V -[objj]-> O }")
+    with pytest.warns(AttnbankWarning, match="feature Numbr. Did you mean Number"):
+        bank.find("pattern { V [Numbr=Plur] }")
 
 
 NOUNS = "pattern { N [upos=NOUN] }"
@@ -115,18 +116,15 @@ TOLD = {
 
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("request_", TOLD)
-def test_names_that_nothing_has_are_told(request_: str, sample_text_bank: Path) -> None:
+def test_names_that_nothing_has_are_told(request_: str, bank: Bank) -> None:
     request, _, key = request_.partition("}; ")
-    with (
-        open_bank(sample_text_bank) as bank,
-        pytest.warns(AttnbankWarning, match=TOLD[request_]) as caught,
-    ):
+    with pytest.warns(AttnbankWarning, match=TOLD[request_]) as caught:
         bank.count(f"{request} }}" if key else request, key)
     assert len(caught) == 1
 
 
-def test_a_list_of_words_may_have_others(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank, warnings.catch_warnings():
+def test_a_list_of_words_may_have_others(bank: Bank) -> None:
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert bank.find('pattern { N [lemma=have|nosuch, form<>"__0__"] }').height
 
@@ -141,17 +139,16 @@ def test_a_bank_without_coreference_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_request_that_would_not_end(sample_text_bank: Path) -> None:
+def test_a_request_that_would_not_end(bank: Bank) -> None:
     nodes = "; ".join(f"N{number} []" for number in range(8))
-    with open_bank(sample_text_bank) as bank:
-        began = time.monotonic()
-        with pytest.raises(QueryError, match=r"longer than 0.5 seconds|more memory"):
-            bank.find(f"pattern {{ {nodes} }}", timeout=0.5)
-        assert time.monotonic() - began < 20
-        assert bank.find(OBJECTS).height
+    began = time.monotonic()
+    with pytest.raises(QueryError, match=r"longer than 0.5 seconds|more memory"):
+        bank.find(f"pattern {{ {nodes} }}", timeout=0.5)
+    assert time.monotonic() - began < 20
+    assert bank.find(OBJECTS).height
 
 
-def test_sql_in_every_place(sample_text_bank: Path) -> None:
+def test_sql_in_every_place(bank: Bank) -> None:
     evil = "'; drop table word; --"
     requests = [
         f'pattern {{ A [form="{evil}"] }}',
@@ -163,36 +160,34 @@ def test_sql_in_every_place(sample_text_bank: Path) -> None:
         f'global {{ text = "{evil}"; "{evil}" = "{evil}"; "{evil}" }}',
         f'pattern {{ A []; A.form = "{evil}" }} without {{ A [xpos=/{evil}/] }}',
     ]
-    with open_bank(sample_text_bank) as bank, pytest.warns(AttnbankWarning):
+    with pytest.warns(AttnbankWarning):
         for request in requests:
             assert bank.find(request).height == 0
         assert bank.find("pattern { A -[obj]-> B }").height > 50
 
 
-def test_hits_stand_in_their_sentence(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        plain = bank.find(OBJECTS, columns="V.form, O.form", limit=20)
-        hits = bank.find(OBJECTS, columns="V.form, O.form", limit=20, context=2)
-        assert hits.columns == ["sent_id", "left", "hit", "right", *plain.columns[1:]]
-        assert hits.select(plain.columns).equals(plain)
-        for row in hits.iter_rows(named=True):
-            marked = sorted([row["V.form"], row["O.form"]])
-            assert sorted(re.findall(r"\[([^\]]*)\]", row["hit"])) == marked
-            assert len(row["left"].split()) <= 2
-        usual = bank.find(OBJECTS, limit=20)
-        assert {"left", "hit", "right"} <= set(usual.columns) - set(plain.columns)
-        assert usual.equals(bank.find(OBJECTS, limit=20, context=10))
-        bare = bank.find(OBJECTS, limit=20, context=False)
-        assert usual.drop("left", "hit", "right").equals(bare)
-        wide = bank.find("pattern { A ~ B }", within="document", limit=5, context=1)
-        assert wide["hit"].str.count_matches(r"\[").to_list() == [2] * wide.height > []
+def test_hits_stand_in_their_sentence(bank: Bank) -> None:
+    plain = bank.find(OBJECTS, columns="V.form, O.form", limit=20)
+    hits = bank.find(OBJECTS, columns="V.form, O.form", limit=20, context=2)
+    assert hits.columns == ["sent_id", "left", "hit", "right", *plain.columns[1:]]
+    assert hits.select(plain.columns).equals(plain)
+    for row in hits.iter_rows(named=True):
+        marked = sorted([row["V.form"], row["O.form"]])
+        assert sorted(re.findall(r"\[([^\]]*)\]", row["hit"])) == marked
+        assert len(row["left"].split()) <= 2
+    usual = bank.find(OBJECTS, limit=20)
+    assert {"left", "hit", "right"} <= set(usual.columns) - set(plain.columns)
+    assert usual.equals(bank.find(OBJECTS, limit=20, context=10))
+    bare = bank.find(OBJECTS, limit=20, context=False)
+    assert usual.drop("left", "hit", "right").equals(bare)
+    wide = bank.find("pattern { A ~ B }", within="document", limit=5, context=1)
+    assert wide["hit"].str.count_matches(r"\[").to_list() == [2] * wide.height > []
 
 
-def test_a_name_like_a_column_of_the_words_around(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        with pytest.raises(CallError, match="hit is a name in the request and also a column"):
-            bank.find("pattern { hit -[obj]-> O }")
-        assert bank.find("pattern { hit -[obj]-> O }", context=False).height > 50
+def test_a_name_like_a_column_of_the_words_around(bank: Bank) -> None:
+    with pytest.raises(CallError, match="hit is a name in the request and also a column"):
+        bank.find("pattern { hit -[obj]-> O }")
+    assert bank.find("pattern { hit -[obj]-> O }", context=False).height > 50
 
 
 SUD = """# sent_id = a

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from judged import Judged
 from patterns.binding import Place
-from patterns.corpus import Corpus, of_bank
+from patterns.corpus import Corpus
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
@@ -21,15 +21,14 @@ from attnbank.sql.errors import CallError
 OBJECTS = "pattern { V -[obj]-> O }"
 
 
-@pytest.fixture(scope="module")
-def bank(sample_bank: Path) -> Iterator[Bank]:
-    with open_bank(sample_bank) as opened:
-        yield opened
+@pytest.fixture
+def bank(judged_sample: Judged) -> Bank:
+    return judged_sample[0]
 
 
-@pytest.fixture(scope="module")
-def corpus(sample_bank: Path) -> Corpus:
-    return of_bank(sample_bank, "sample/minilm")
+@pytest.fixture
+def corpus(judged_sample: Judged) -> Corpus:
+    return judged_sample[1]
 
 
 def _looks_at(corpus: Corpus, place: Place) -> int | None:

@@ -223,11 +223,9 @@ def test_what_is_counted_by_hand(
     check([request_], two_sentences, within)
 
 
-@pytest.fixture(scope="module")
-def from_bank(sample_bank: Path) -> Corpus:
-    with duckdb.connect(str(sample_bank), read_only=True) as connection:
-        ((run,),) = connection.execute("select name from run").fetchall()
-    return of_bank(sample_bank, run)
+@pytest.fixture
+def from_bank(judged_sample: Judged) -> Corpus:
+    return judged_sample[1]
 
 
 def test_peaks_are_the_bank_s(from_bank: Corpus, sample_bank: Path) -> None:

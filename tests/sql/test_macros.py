@@ -66,9 +66,8 @@ def test_every_view_answers_the_same_in_both(
         selects.append(f"select '{name}' as view, to_json(t)::varchar as cells from ({rows}) as t")
     everything = " union all ".join(selects)
     new, old = rows_of(connection, everything), query_in_shell(full_bank, everything)
-    for rows in (new, old):
-        for row in rows:
-            row |= json.loads(row.pop("cells"))
+    for row in (*new, *old):
+        row |= json.loads(row.pop("cells"))
     # English tokens are what their words spell, so that no dependency is inside one; no run of
     # the bank is one of --keep top:K (tests/store/test_keep_largest.py).
     numbers = Counter(row["view"] for row in new)
@@ -76,34 +75,34 @@ def test_every_view_answers_the_same_in_both(
     assert _equal(old, new)
 
 
-def test_weights_are_counted_without_reading_them(sample_bank: Path) -> None:
+def test_weights_are_counted_without_reading_them(full_bank: Path) -> None:
     counts = query_bank(
-        sample_bank,
+        full_bank,
         "select (select count(*) from attention_weight), (select sum(len(weights)) from attention)",
     )
     assert counts[0][0] == counts[0][1] > 0
-    plan = query_bank(sample_bank, "explain select count(*) from attention_weight")
+    plan = query_bank(full_bank, "explain select count(*) from attention_weight")
     assert "attention" in plan[0][1] and "weights" not in plan[0][1]
 
 
-def test_parameters_go_by_name_in_the_shell(sample_bank: Path) -> None:
+def test_parameters_go_by_name_in_the_shell(full_bank: Path) -> None:
     statement = (
         "select * from best_head(relation := 'nmod:poss', subtypes := true,"
-        " possessive := true, offsets := [2, 1], run := 'sample/minilm')"
+        " possessive := true, offsets := [2, 1], run := 'sample/tiny')"
     )
-    new, old = in_python(sample_bank, statement), query_in_shell(sample_bank, statement)
+    new, old = in_python(full_bank, statement), query_in_shell(full_bank, statement)
     assert len(new) == 1 and _equal(old, new)
 
 
-def test_the_scalar_functions_answer_the_same_in_both(sample_bank: Path) -> None:
+def test_the_scalar_functions_answer_the_same_in_both(full_bank: Path) -> None:
     statement = "select wilson_low(7, 10) as low, wilson_high(7, 10) as high"
-    new, old = in_python(sample_bank, statement), query_in_shell(sample_bank, statement)
+    new, old = in_python(full_bank, statement), query_in_shell(full_bank, statement)
     assert _equal(old, new)
     assert new == [pytest.approx({"low": 0.3967781, "high": 0.8922087}, abs=0.5e-7)]  # as typed
 
 
-def test_python_and_the_headers_name_the_directions_as_a_bank_does(sample_bank: Path) -> None:
-    with open_bank(sample_bank) as bank:
+def test_python_and_the_headers_name_the_directions_as_a_bank_does(full_bank: Path) -> None:
+    with open_bank(full_bank) as bank:
         (directions,) = bank.sql("select directions() as directions")["directions"].to_list()
     assert tuple(directions) == DIRECTIONS
     for analysis in analyses().values():

@@ -72,6 +72,10 @@ SENTENCE = (
     "pattern { A ~ B; A.form <> B.form; A.__id__ < B.__id__ } with { V -[nsubj]-> A }",
     "pattern { A ~ B; B ~ C; A << B; B << C }",
     "pattern { V -[nsubj]-> S; S ~ O } without { V ->> O }",
+    # A word without a feature has no other value of it.
+    "pattern { A [Tense<>Past]; A -[obj]-> B }",
+    # A path may be empty where a dollar allows it.
+    "pattern { A [upos=ADV]; A ->> B$; B$ [upos=ADV] }",
     # With metadata, and with what is around.
     'global { text = re".*[?]" } pattern { A =[3-1]=> B; B [lemma="?"] }',
     "pattern { meta.speaker; A ~ B; A =[2-1 < 0.1]=> B }",
