@@ -64,6 +64,7 @@ def test_every_gain(
 
 
 @pytest.mark.slow
+@pytest.mark.few("True-bert", "False-gpt2")
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 @pytest.mark.parametrize("clamped", [False, True])
 def test_every_p_value_is_that_of_the_pairs(

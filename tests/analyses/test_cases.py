@@ -59,6 +59,7 @@ def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usual("head_distance", "head_function", "figure_2")
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", FULLEST)
 def test_every_door_gives_these_rows(name: str, tmp_path: Path) -> None:
     case = tomllib.loads(FULLEST[name].read_text(encoding="utf-8"))

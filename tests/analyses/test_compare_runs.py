@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 import bounds
@@ -20,7 +20,7 @@ from oracle_statistics import (
     sign_flips,
 )
 
-from attnbank.queries import open_bank
+from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError
 
 
@@ -36,18 +36,23 @@ def names(full_bank: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
+def bank(full_bank: Path) -> Iterator[Bank]:
+    with open_bank(full_bank) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
 def readings(full_bank: Path, names: list[str]) -> list[Reading]:
     return [Reading(full_bank, name) for name in names]
 
 
 def test_two_runs_are_compared_on_the_words_of_both(
-    full_bank: Path, names: list[str], readings: list[Reading]
+    bank: Bank, names: list[str], readings: list[Reading]
 ) -> None:
-    with open_bank(full_bank) as bank:
-        asked = {"run_a": names[0], "run_b": names[1], "choose": "all"}
-        rows = bank.query("compare_runs", **asked).to_dicts()
-        frequent = bank.query("compare_runs", min_count=30, **asked).to_dicts()
-        every = bank.query("compare_runs", min_count=1, **asked).to_dicts()
+    asked = {"run_a": names[0], "run_b": names[1], "choose": "all"}
+    rows = bank.query("compare_runs", **asked).to_dicts()
+    frequent = bank.query("compare_runs", min_count=30, **asked).to_dicts()
+    every = bank.query("compare_runs", min_count=1, **asked).to_dicts()
     # Which relations are shown does not change what is said of them.
     assert frequent == [row for row in rows if row["n"] >= 30] and len(frequent) < len(rows)
     assert rows == [row for row in every if row["n"] >= 10]
@@ -104,12 +109,11 @@ def _by_cluster(
 
 
 def test_heads_chosen_on_one_half_are_compared_on_the_other(
-    full_bank: Path, names: list[str], readings: list[Reading]
+    bank: Bank, names: list[str], readings: list[Reading]
 ) -> None:
-    with open_bank(full_bank) as bank:
-        rows = bank.query("compare_runs", run_a=names[0], run_b=names[1], min_count=1).to_dicts()
-        of_train = {"run_a": names[0], "run_b": names[1], "choose": "train"}
-        assert bank.query("compare_runs", min_count=1, **of_train).is_empty()  # no split is train
+    rows = bank.query("compare_runs", run_a=names[0], run_b=names[1], min_count=1).to_dicts()
+    of_train = {"run_a": names[0], "run_b": names[1], "choose": "train"}
+    assert bank.query("compare_runs", min_count=1, **of_train).is_empty()  # no split is train
     one, other = readings
     assert len(rows) > 10
     for row in rows:
@@ -138,21 +142,20 @@ def _bound(n: int) -> float:
     return 4 * (size * bounds.sums(10) + 1.3e-14) + bounds.sums(n + 1)
 
 
-def test_the_exact_test_is_mcnemars(sample_bank: Path) -> None:
-    with open_bank(sample_bank) as bank:
-        for one, other in [(0, 0), (1, 0), (5, 5), (3, 10), (62, 157), (300, 250), (0, 900)]:
-            (found, better) = bank.sql(
-                "select mcnemar($a, $b), mcnemar_better($a, $b)", {"a": one, "b": other}
-            ).row(0)
-            most = _bound(one + other)
-            assert found == pytest.approx(mcnemar(one, other), rel=most, abs=1e-300)
-            assert better == pytest.approx(mcnemar_better(one, other), rel=most, abs=1e-300)
+def test_the_exact_test_is_mcnemars(bank: Bank) -> None:
+    for one, other in [(0, 0), (1, 0), (5, 5), (3, 10), (62, 157), (300, 250), (0, 900)]:
+        (found, better) = bank.sql(
+            "select mcnemar($a, $b), mcnemar_better($a, $b)", {"a": one, "b": other}
+        ).row(0)
+        most = _bound(one + other)
+        assert found == pytest.approx(mcnemar(one, other), rel=most, abs=1e-300)
+        assert better == pytest.approx(mcnemar_better(one, other), rel=most, abs=1e-300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", ["nsubj", "all"])
 def test_every_head_against_the_best_offset(
-    full_bank: Path, names: list[str], readings: list[Reading], relation: str
+    bank: Bank, names: list[str], readings: list[Reading], relation: str
 ) -> None:
     one = readings[0]
     words = one.dependents(relation)
@@ -167,9 +170,8 @@ def test_every_head_against_the_best_offset(
         key=lambda k: sum(distance == k for distance in away.values()),
     )
     there = {word for word, distance in away.items() if distance == offset}
-    with open_bank(full_bank) as bank:
-        rows = bank.query("head_score", relation=relation, run=names[0]).to_dicts()
-        (best,) = bank.query("best_head", relation=relation, run=names[0]).to_dicts()
+    rows = bank.query("head_score", relation=relation, run=names[0]).to_dicts()
+    (best,) = bank.query("best_head", relation=relation, run=names[0]).to_dicts()
     for name in (
         "layer", "head", "direction", "n", "accuracy", "low", "high", "offset", "gain", "gain_low",
         "gain_high",
@@ -216,28 +218,26 @@ def test_every_head_against_the_best_offset(
 
 @pytest.mark.slow
 def test_a_run_is_compared_with_its_like_unless_another_is_named(
-    full_bank: Path, names: list[str]
+    bank: Bank, names: list[str]
 ) -> None:
-    with open_bank(full_bank) as bank:
-        rows = bank.query("compare_runs", run_b=names[1])
-        turned = bank.query("compare_runs", run_a=names[1], run_b=names[0])
-        assert rows["run_a"].unique().to_list() == [names[0]] and turned.height == rows.height
-        told = ["only_b", "only_a"], ["only_a", "only_b"]
-        assert turned.select(told[0]).rows() == rows.select(told[1]).rows()
-        for name in ("p_value", "p_documents", "p_corrected"):
-            assert turned[name].to_list() == rows[name].to_list()
-        alike = bank.query("compare_runs")
-        assert alike["run_b"].unique().to_list() == ["sample/tiny/first"]
-        with pytest.raises(QueryError, match=r"inputs of the same kind \(documents\)\. Name"):
-            bank.query("compare_runs", run_a=names[1])
+    rows = bank.query("compare_runs", run_b=names[1])
+    turned = bank.query("compare_runs", run_a=names[1], run_b=names[0])
+    assert rows["run_a"].unique().to_list() == [names[0]] and turned.height == rows.height
+    told = ["only_b", "only_a"], ["only_a", "only_b"]
+    assert turned.select(told[0]).rows() == rows.select(told[1]).rows()
+    for name in ("p_value", "p_documents", "p_corrected"):
+        assert turned[name].to_list() == rows[name].to_list()
+    alike = bank.query("compare_runs")
+    assert alike["run_b"].unique().to_list() == ["sample/tiny/first"]
+    with pytest.raises(QueryError, match=r"inputs of the same kind \(documents\)\. Name"):
+        bank.query("compare_runs", run_a=names[1])
 
 
-def test_a_run_that_cannot_be_compared_is_told(full_bank: Path) -> None:
-    with open_bank(full_bank) as bank:
-        with pytest.raises(QueryError, match="There is no other run press/tiny of words with"):
-            bank.query("compare_runs", run_b="press/tiny")
-        with pytest.raises(CallError, match="There is no run nonesuch in "):
-            bank.query("compare_runs", run_b="nonesuch")
+def test_a_run_that_cannot_be_compared_is_told(bank: Bank) -> None:
+    with pytest.raises(QueryError, match="There is no other run press/tiny of words with"):
+        bank.query("compare_runs", run_b="press/tiny")
+    with pytest.raises(CallError, match="There is no run nonesuch in "):
+        bank.query("compare_runs", run_b="nonesuch")
 
 
 def test_a_run_alone_is_compared_with_nothing(sample_bank: Path) -> None:
@@ -248,14 +248,13 @@ def test_a_run_alone_is_compared_with_nothing(sample_bank: Path) -> None:
 @pytest.mark.usual(3)
 @pytest.mark.parametrize("relation", [None, "nsubj", "det"])
 def test_what_a_head_finds_instead(
-    full_bank: Path, names: list[str], readings: list[Reading], relation: str | None
+    bank: Bank, names: list[str], readings: list[Reading], relation: str | None
 ) -> None:
     one = readings[0]
     for head, direction in (("1-2", "dependent_to_head"), ("2-1", "head_to_dependent")):
-        with open_bank(full_bank) as bank:
-            found = bank.query(
-                "head_error", run=names[0], head=head, direction=direction, relation=relation
-            )
+        found = bank.query(
+            "head_error", run=names[0], head=head, direction=direction, relation=relation
+        )
         layer, number = map(int, head.split("-"))
         words = [word for word in one.dependents(relation or "all") if one.head(word)]
         wrong = [
@@ -281,12 +280,11 @@ def test_what_a_head_finds_instead(
 
 
 @pytest.mark.slow
-def test_by_default_it_is_the_best_head(full_bank: Path) -> None:
-    with open_bank(full_bank) as bank:
-        (best,) = bank.query("best_head", relation="det").to_dicts()
-        (rows,) = bank.query("head_error", relation="det").select(
-            "layer", "head", "direction", "dependents", "errors"
-        ).unique().to_dicts()  # fmt: skip
+def test_by_default_it_is_the_best_head(bank: Bank) -> None:
+    (best,) = bank.query("best_head", relation="det").to_dicts()
+    (rows,) = bank.query("head_error", relation="det").select(
+        "layer", "head", "direction", "dependents", "errors"
+    ).unique().to_dicts()  # fmt: skip
     assert [rows[each] for each in ("layer", "head", "direction")] == [
         best[each] for each in ("layer", "head", "direction")
     ]
@@ -296,6 +294,6 @@ def test_by_default_it_is_the_best_head(full_bank: Path) -> None:
 
 @pytest.mark.usual(3)
 @pytest.mark.parametrize("head", ["0-1", "99-1", "1", "1-1-1", "best", "1-1; drop table run"])
-def test_a_head_that_there_is_not_is_told(full_bank: Path, head: str) -> None:
-    with open_bank(full_bank) as bank, pytest.raises(QueryError, match="There is no head"):
+def test_a_head_that_there_is_not_is_told(bank: Bank, head: str) -> None:
+    with pytest.raises(QueryError, match="There is no head"):
         bank.query("head_error", head=head)

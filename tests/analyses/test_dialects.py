@@ -65,6 +65,7 @@ def test_a_quote_in_a_value_stays_one(bank: Bank) -> None:
 
 
 @pytest.mark.usual("coreference_accuracy", "head_function")
+@pytest.mark.few(3)
 @every
 def test_the_statement_for_spark_calls_nothing_of_the_bank(analysis: Analysis) -> None:
     text = to_dialect(analysis.name, "spark")

@@ -103,7 +103,7 @@ def gum(
         yield connection
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # on GUM the slow suite counts the same
 def test_on_the_sample_with_minilm(sample_bank: Path, sample: Path) -> None:
     with duckdb.connect(str(sample_bank), read_only=True) as connection:
         found = _compare_bank(connection, sample, MINILM, "mean")

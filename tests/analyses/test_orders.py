@@ -41,6 +41,7 @@ def _with_keys(text: str) -> tuple[str, int]:
 
 
 @pytest.mark.usual(8)
+@pytest.mark.few(2)
 @every
 def test_no_two_rows_are_equal_in_what_it_orders_by(analysis: Analysis, bank: Bank) -> None:
     defaults = {parameter.name: parameter.default for parameter in analysis.parameters}

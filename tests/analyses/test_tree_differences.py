@@ -122,7 +122,7 @@ def _head(own: Dependency) -> int:
 
 
 @pytest.fixture(scope="module")
-def made(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(tmp_path_factory.mktemp("trees") / "bank.duckdb")
 
 

@@ -58,6 +58,7 @@ def _rows_of(path: Path, report: ProbeReport) -> list[pl.DataFrame]:
 
 
 @pytest.mark.slow
+@pytest.mark.few("attention_words")
 @pytest.mark.parametrize("kind", probe_tasks.LEARNING)
 def test_a_seed_repeats_exactly_and_memory_changes_nothing(
     probe_bank: Path, tmp_path: Path, kind: str

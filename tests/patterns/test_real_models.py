@@ -29,7 +29,9 @@ def _heads(request: str) -> list[int]:
     return [int(found) for found in re.findall(r"=\[[\d*]+-(\d+)", request)]
 
 
-@pytest.mark.parametrize(("name", "heads"), [("mpnet", 12), ("smollm2", 9)])
+@pytest.mark.parametrize(
+    ("name", "heads"), [pytest.param("mpnet", 12, marks=pytest.mark.soak), ("smollm2", 9)]
+)
 def test_requests_find_what_the_matcher_finds(
     name: str, heads: int, tmp_path: Path, corpora: Path
 ) -> None:

@@ -109,12 +109,21 @@ def _with_another_identifier(path: Path, folder: Path) -> bytes:
     return copy.read_bytes()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reads", [True, False], ids=["read", "write"])
-def test_any_damaged_byte_is_told(bank: Path, interrupted: Interrupted, reads: bool) -> None:
+@pytest.mark.parametrize(
+    ("reads", "step"),
+    [
+        pytest.param(True, 29, marks=pytest.mark.slow),
+        pytest.param(False, 61, marks=pytest.mark.slow),
+        pytest.param(True, 5, marks=pytest.mark.soak),
+        pytest.param(False, 29, marks=pytest.mark.soak),
+    ],
+)
+def test_any_damaged_byte_is_told(
+    bank: Path, interrupted: Interrupted, reads: bool, step: int
+) -> None:
     """Places all over the log: what is lost is never lost in silence."""
     content, log = interrupted
-    for at in range(0, len(log), 5 if reads else 29):
+    for at in range(0, len(log), step):
         bank.write_bytes(content)
         damaged = bytearray(log)
         damaged[at] ^= 0x55
