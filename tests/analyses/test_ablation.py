@@ -109,6 +109,7 @@ def test_effects_are_those_of_numpy(bank: Path, effects: pl.DataFrame, relation:
     assert (row["difference"], row["low"], row["high"]) == pytest.approx(told, rel=2e-3)
 
 
+@pytest.mark.usual("agreement", "same.tsv")
 @pytest.mark.parametrize("source", ["agreement", "alone.tsv", "same.tsv"])
 def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str) -> None:
     """By documents, of a file by pairs; where all are judged alike there is an interval, too."""

@@ -58,7 +58,7 @@ def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
         _check(rows, read_rows(told["expect"]), is_ordered=_is_ordered(analysis))
 
 
-@pytest.mark.usual("head_distance", "head_function", "figure_2")
+@pytest.mark.usual("head_distance", "figure_2")
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", FULLEST)
 def test_every_door_gives_these_rows(name: str, tmp_path: Path) -> None:

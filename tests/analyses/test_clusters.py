@@ -68,7 +68,7 @@ def banks(
         bank.close()
 
 
-@pytest.mark.usual("best_head_held_out", "gold_dependency", "entropy", "sink_head")
+@pytest.mark.usual("best_head_held_out", "entropy")
 @pytest.mark.parametrize("analysis", BY_CLUSTERS)
 def test_one_file_or_three_without_newdoc_give_the_same(
     analysis: str, banks: dict[str, Bank]

@@ -11,6 +11,7 @@ import duckdb
 import new_banks
 import oracle_coreference as slow
 import pytest
+from case_bank import make_bank
 from oracle_statistics import difference_of_shares, interval, pairs_of, sign_flips
 
 from attnbank.ingest import IngestOptions, ingest
@@ -258,15 +259,8 @@ def test_runs(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -
         assert within == (alone[0][0],)
 
 
-def test_a_corpus_without_mentions_has_no_run_that_fits(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    source = tmp_path / "plain.conllu"
-    source.write_text(
-        "# sent_id = 1\n# text = Rain fell\n"
-        "1\tRain\train\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tfell\tfall\tVERB\t_\t_\t0\troot\t_\t_\n\n"
-    )
-    bank = _make(tmp_path, source, str(tiny_model("bert")), max_tokens=90)
+def test_a_corpus_without_mentions_has_no_run_that_fits(tmp_path: Path) -> None:
+    bank = make_bank(tmp_path / "bank.duckdb", {"run": "id,name,context\n1,r,document\n"})
     with duckdb.connect(str(bank), read_only=True) as connection:
         capable = "from run_capability where capability = 'mentions'"
         assert connection.execute(capable).fetchall() == []

@@ -186,7 +186,7 @@ def test_with_tiny_encoders(
     _compare(tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean")
 
 
-@pytest.mark.usual("llama")
+@pytest.mark.slow  # causal models: test_causal_models.py
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama"])
 def test_with_tiny_byte_level_models(
     tmp_path: Path, few_stories: Path, tiny_model: Callable[[str], Path], kind: str
@@ -198,7 +198,7 @@ def test_with_tiny_byte_level_models(
     )  # fmt: skip
 
 
-@pytest.mark.usual("t5-*")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "before_text"),
     [("xlm-roberta", SPACE), ("t5", SPACE), ("mistral", SPACE), ("llama-2", SPACE), ("gemma", "")],

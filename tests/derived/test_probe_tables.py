@@ -75,7 +75,7 @@ def test_what_a_probe_stores_of_root(bank: Path, probe_bank: Path) -> None:
 
 def test_weights_are_kept_where_no_dependency_is(tmp_path: Path) -> None:
     """Of words that are roots or punctuation there is no mean of weights, but there are weights."""
-    path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 40, "test": 10}, toy.follow_heads)
+    path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 10, "test": 5}, toy.follow_heads)
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "update word set deprel = 'punct' where head_index > 0 and sentence in"

@@ -32,7 +32,7 @@ HOSTILE = {
     "a huge alternation": f"pattern {{ A [lemma={WORDS}] }}",
     "a huge expression": f"pattern {{ A [lemma=/{WORDS[:60_000]}/] }}",
     "many features": f"pattern {{ A [{', '.join(f'F{number}=x' for number in range(300))}] }}",
-    "many alternatives": f"pattern {{ A {'|'.join('[upos=NOUN, Case]' for _ in range(2000))} }}",
+    "many alternatives": f"pattern {{ A {'|'.join('[upos=NOUN, Case]' for _ in range(500))} }}",
     "many tests": f"pattern {{ A [{', '.join('upos<>VERB' for _ in range(3000))}] }}",
     "brackets": "pattern { A " + "[" * 1000,
     "braces": "pattern " + "{" * 1000,
@@ -75,7 +75,7 @@ def test_noise_is_read_or_refused() -> None:
         "=[3-1]=>", "$", "delta(", ")", ":", "%", "\n", "é", "\\", "'", "-", ">", "upos", "0.5",
     ]  # fmt: skip
     start = 'pattern { A [upos=NOUN]; e: A -[1=obj]-> B; e.label = "x"; A << B } without { B ~ A }'
-    for _ in range(2000):
+    for _ in range(500):
         if rng.random() < 0.5:
             text = " ".join(rng.choices(pieces, k=rng.randrange(1, 30)))
         else:

@@ -23,7 +23,7 @@ from attnbank.sql.errors import BankError
 from attnbank.sql.provenance import version
 
 FIGURES = {
-    "two words": ("from head_accuracy(run := 'r')", "from entropy()"),
+    "two words": ("from entropy(run := 'r')",),
     "five runs": (
         "from head_accuracy(run := 'test/tiny')",
         "from head_distance(run := '4')",

@@ -79,6 +79,7 @@ def test_errors_come_back() -> None:
         Worker(BANK, worker_functions.echoes, lambda: None)
 
 
+@pytest.mark.usual("aborts-*", "leaves-*")
 @pytest.mark.parametrize(
     ("function", "text"),
     [
