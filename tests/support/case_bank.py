@@ -45,21 +45,32 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """
     path.write_bytes(_empty_bank())
     with _attached(path) as connection:
-        connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
-        for table in ALWAYS:
-            if table not in given:
-                _insert(connection, table, [{}])
-        for table, text in given.items():
-            _insert(connection, table, read_rows(text))
-        connection.execute(
-            "insert into run_part by name select id as run, 1 as batches, 1 as batch_tokens,"
-            " 'x' as device, map() as libraries, started, finished from run"
-            " where id not in (select run from run_part)"
-        )
-        if "attention" in given and "positions" in given["sequence"]:
-            _insert_sums(connection)
-        connection.execute("commit")
+        insert_rows(connection, given)
     return path
+
+
+def insert_rows(connection: duckdb.DuckDBPyConnection, given: Mapping[str, str]) -> None:
+    """Insert the rows of `given` into a bank without any, as `make_bank` does."""
+    connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
+    for table in ALWAYS:
+        if table not in given:
+            _insert(connection, table, [{}])
+    for table, text in given.items():
+        _insert(connection, table, read_rows(text))
+    connection.execute(
+        "insert into run_part by name select id as run, 1 as batches, 1 as batch_tokens,"
+        " 'x' as device, map() as libraries, started, finished from run"
+        " where id not in (select run from run_part)"
+    )
+    if "attention" in given and "positions" in given["sequence"]:
+        _insert_sums(connection)
+    connection.execute("commit")
+
+
+def delete_rows(connection: duckdb.DuckDBPyConnection, given: Mapping[str, str]) -> None:
+    """Delete what `insert_rows` has inserted."""
+    for table in {*ALWAYS, *given, "run_part", "attention_map"}:
+        connection.execute(f"delete from {table}")
 
 
 @contextmanager
