@@ -243,6 +243,3 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
             [number],
         )
         assert rows == [(is_causal, is_causal), (False, False)]
-        assert cli("-b", bank, "query", "agreement_accuracy", "--run", number).out.splitlines()[
-            3
-        ].split()[2] == ("1" if is_causal else "2")

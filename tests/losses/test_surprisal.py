@@ -61,21 +61,22 @@ def test_the_pieces_of_a_masked_word_are_masked_with_those_before_them(
 ) -> None:
     """Each piece by the logits of the model, with the later pieces of its word masked, too."""
     folder, corpus = tiny_masked_lm("bert"), tmp_path / "c.txt"
-    words = ["Rain", "unbelievably", "stopped"]
-    corpus.write_text(" ".join(words) + "\n", encoding="utf-8")
+    corpus.write_text("Rain unbelievably stopped\nIt fell on the lighthouse again\n")
     bank = _fill(tmp_path / "bank.duckdb", corpus, folder, format="lines")
     surprisal(bank, options=LossOptions(model=str(folder)))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    read = tokenizer(words, is_split_into_words=True)
-    owners = read.word_ids()
-    spans = [
-        (owners.index(word), owners.index(word) + owners.count(word)) for word in range(len(words))
-    ]
-    assert max(end - start for start, end in spans) > 2
+    texts: list[oracle_ablation.Text] = []
+    for line in corpus.read_text().splitlines():
+        read = tokenizer(line.split(), is_split_into_words=True)
+        owners = read.word_ids()
+        starts = [owners.index(word) for word in range(len(line.split()))]
+        spans = tuple((start, start + owners.count(owners[start])) for start in starts)
+        assert max(end - start for start, end in spans) > 2
+        texts.append((tuple(read["input_ids"]), (0,) * len(owners), spans))
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval().double()
-    text = (tuple(read["input_ids"]), (0,) * len(owners), tuple(spans))
-    expected = oracle_ablation.masked(model, [text], tokenizer.mask_token_id)
-    assert [nats for nats, _ in _measured(bank).values()] == pytest.approx(expected, abs=1e-4)
+    expected = oracle_ablation.masked(model, texts, tokenizer.mask_token_id)
+    found = [nats for _, (nats, _) in sorted(_measured(bank).items())]
+    assert found == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def _check(found: Nats, expected: Nats) -> None:
         assert nats == pytest.approx(wanted, abs=1e-4, rel=1e-5)
 
 
-@pytest.mark.usual("gpt2", "bert")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*CAUSAL, *MASKED])
 def test_sentences(kind: str, headed: Models, ingested: Ingested, few: Path) -> None:
     surprisals = _measured(ingested(few, headed(kind)))
@@ -144,6 +144,15 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
         ("À", 2, is_first), ("le", 2, True), ("matin", 1, False), ("il", 1, False),
         ("parle", 1, False), (".", 1, False),
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_the_parts_of_a_multiword_token_have_a_surprisal_each(
+    kind: str, headed: Models, ingested: Ingested, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "fr.conllu"
+    corpus.write_text(FRENCH, encoding="utf-8")
     as_parts = _measured(ingested(corpus, headed(kind), "--multiword", "parts"))
     _check(as_parts, oracle_words.read(corpus, headed(kind), written=False).nats())
 

@@ -29,7 +29,7 @@ Row = tuple[str, int | None, int | None, str | None, float, int]
 
 def options(bank: Path, corpus: Path, model: Path | str, **others: Any) -> IngestOptions:
     """Of four sentences of the corpus."""
-    path = str(corpus / "stories.conllu")
+    path = str(corpus / "instructions.conllu")
     return IngestOptions((path,), bank, str(model), **{"ablate": "heads"} | others)
 
 
@@ -244,10 +244,10 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
     )
     model = folder.name
     assert result == [
-        (f"stories/{model}/ablate-heads", "heads", "uniform", "0"),
-        (f"stories/{model}/ablate-heads/zero", "heads", "zero", "0"),
-        (f"stories/{model}/ablate-layers", "layers", "uniform", "0"),
-        (f"stories/{model}/ablate-layers/mask4", "layers", "uniform", "4"),
+        (f"instructions/{model}/ablate-heads", "heads", "uniform", "0"),
+        (f"instructions/{model}/ablate-heads/zero", "heads", "zero", "0"),
+        (f"instructions/{model}/ablate-layers", "layers", "uniform", "0"),
+        (f"instructions/{model}/ablate-layers/mask4", "layers", "uniform", "4"),
     ]
     assert [len(rows(path, run)) for run in (1, 2, 3, 4)] == [13, 13, 4, 4]
     whole = [rows(path, run)[0][4] for run in (1, 2, 3, 4)]

@@ -85,7 +85,7 @@ def check_gradients(path: Path, folder: Path, seed: int, inputs: int, segments: 
 @pytest.fixture(scope="module")
 def press(few: Path) -> Path:
     """Four sentences of the sample."""
-    return few / "press.conllu"
+    return few / "instructions.conllu"
 
 
 @pytest.fixture(scope="module")

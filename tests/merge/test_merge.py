@@ -61,6 +61,7 @@ def test_how_each_shard_was_made_is_kept(shards: Any, merged: Path) -> None:
     assert query_bank(merged, "select started, finished from run") == query_bank(merged, times)
 
 
+@pytest.mark.slow
 def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:
     with open_bank(merged) as own, open_bank(shards.whole) as whole:
         assert_frame_equal(own.query("best_head"), whole.query("best_head"), check_exact=True)

@@ -85,7 +85,7 @@ OTHERWISE = {
 """Changes of a shard, and how it is told apart: each column in tests/sql/test_matching.py."""
 
 
-@pytest.mark.usual("subword", "unfinished")
+@pytest.mark.usual("unfinished")
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_shards_of_different_options_are_told_apart(
     what: str, shards: Any, out: Path, tmp_path: Path

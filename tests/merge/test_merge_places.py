@@ -108,6 +108,7 @@ def test_two_models_of_one_corpus_and_of_a_sample_of_it(
         assert moved == query_bank(bank, f"{peaks.format(0, 0)} order by all") != []
 
 
+@pytest.mark.slow
 def test_a_corpus_that_grew_is_another(corpus: Path, tmp_path: Path) -> None:
     banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank in banks:

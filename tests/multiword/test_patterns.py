@@ -19,6 +19,7 @@ REQUESTS = (
 )
 
 
+@pytest.mark.usual("own-written")
 @pytest.mark.filterwarnings("ignore:No ")
 def test_requests_find_what_the_matcher_finds(case: Case) -> None:
     """A star stands for any other word; two words of one position have no weight."""
@@ -33,6 +34,7 @@ def test_what_words_look_at_across_sentences(documents: Case) -> None:
         assert (hits["A.sent_id"] != hits["B.sent_id"]).any()
 
 
+@pytest.mark.usual("own-written")
 def test_weights_of_pairs_and_none_within_a_position(case: Case) -> None:
     key = "weight(2-3, O, V)"
     for bank, corpus in judged_bank(case.path):

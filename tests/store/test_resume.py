@@ -41,8 +41,10 @@ create table bank as select 0 as changes;
 
 
 def _content(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
-    run = {"run": query_bank(bank, "select * exclude (started, finished, options) from run")}
-    return run | {table: query_bank(bank, f"from {table}") for table in TEXT + OF_RUN}
+    selects = {table: f"from {table}" for table in TEXT + OF_RUN}
+    selects["run"] = "select * exclude (started, finished, options) from run"
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return {table: connection.execute(each).fetchall() for table, each in selects.items()}
 
 
 def _count_whole_batches(bank: Path) -> int:

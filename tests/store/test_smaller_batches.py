@@ -130,6 +130,19 @@ def test_devices_are_compared_by_what_both_say(begun: str, here: str, goes_on: b
             check_resumable(run, options, here)
 
 
+def test_versions_of_half_a_run_are_those_that_finish_it() -> None:
+    options = IngestOptions(("x",), Path("x.duckdb"), batch_tokens=256)
+    here = {"attnbank": provenance.version()}
+    for finished, versions in ((False, {"attnbank": "0.0.1"}), (True, here), (False, here)):
+        run = StoredRun(1, "r", 256, 4, finished, "cpu", versions)
+        if versions == here:
+            check_resumable(run, options, "cpu")
+        else:
+            with pytest.raises(CallError, match=r"attnbank 0\.0\.1") as caught:
+                check_resumable(run, options, "cpu")
+            assert "--replace, which deletes its 4 batches" in caught.value.remedy
+
+
 _CHILD = """
 import os, signal, sys
 from pathlib import Path
