@@ -256,6 +256,7 @@ def test_white_space_before_the_second_segment(
 # Samples.
 
 
+@pytest.mark.slow
 def test_a_sample_is_seeded_nested_and_of_whole_inputs(
     tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
 ) -> None:

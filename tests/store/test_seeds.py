@@ -66,6 +66,7 @@ def test_what_is_there_stays_and_what_was_interrupted_goes_on(typed: list[str], 
     assert changed == [False, True, True]
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_how_many(typed: list[str], cli: Cli) -> None:
     assert cli(*typed, "--random-weights", "0..4", "--dry-run").out.startswith(
         "runs       5  (what follows is of one of them)\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from command_line import Cli
 from fixture_types import Options
 from polars.testing import assert_frame_equal
 
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import IngestOptions, add_text, estimate, ingest
 from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.progress import ignore_progress
@@ -43,12 +44,23 @@ WEIGHTS = """
 
 @pytest.fixture(scope="module")
 def banks(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
-    """A bank of ten documents, and one of each of their shards."""
+    """A bank of the text of ten documents, and one of each of their shards."""
     folder = tmp_path_factory.mktemp("shards")
+    return _fill(folder, lambda bank, shard: add_text(options_for(bank, few, "none", shard=shard)))
+
+
+@pytest.fixture(scope="module")
+def runs(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
+    """The same with a run of a tiny model in each."""
+    folder = tmp_path_factory.mktemp("runs")
+    return _fill(folder, lambda bank, shard: ingest(options_for(bank, few, shard=shard)))
+
+
+def _fill(folder: Path, fill: Callable[[Path, str | None], object]) -> list[Path]:
     shards = [None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))]
     banks = [folder / f"{number}.duckdb" for number in range(COUNT + 1)]
     for bank, shard in zip(banks, shards, strict=True):
-        ingest(options_for(bank, few, shard=shard))
+        fill(bank, shard)
     return banks
 
 
@@ -58,13 +70,23 @@ def _rows(bank: Path, select: str) -> pl.DataFrame:
         return frame
 
 
-def test_together_they_hold_every_word_and_every_weight_once(banks: list[Path]) -> None:
+def _check_together(banks: list[Path], select: str, keys: list[str] | None) -> None:
     whole, *shards = banks
-    for select, keys in ((TEXT, ["document", "sentence", "word"]), (WEIGHTS, None)):
-        expected = _rows(whole, select)
-        rows = pl.concat([_rows(shard, select) for shard in shards])
-        rows = rows.sort(keys or rows.columns[:-1])
-        assert_frame_equal(rows, expected, abs_tol=1e-5)  # other batches round otherwise
+    expected = _rows(whole, select)
+    rows = pl.concat([_rows(shard, select) for shard in shards])
+    rows = rows.sort(keys or rows.columns[:-1])
+    assert rows.height > 0
+    assert_frame_equal(rows, expected, abs_tol=1e-5)  # other batches round otherwise
+
+
+def test_together_they_hold_every_word_once(banks: list[Path]) -> None:
+    _check_together(banks, TEXT, ["document", "sentence", "word"])
+
+
+@pytest.mark.slow
+def test_together_they_hold_every_weight_once(runs: list[Path]) -> None:
+    """By default tests/merge/test_merge.py shows it."""
+    _check_together(runs, WEIGHTS, None)
 
 
 def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None:
@@ -75,23 +97,23 @@ def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None
 
 @pytest.mark.slow
 def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
-    banks: list[Path], cli: Cli
+    runs: list[Path], cli: Cli
 ) -> None:
-    whole = _rows(banks[0], "from corpus").drop("shard")
-    for number, bank in enumerate(banks[1:], start=1):
+    whole = _rows(runs[0], "from corpus").drop("shard")
+    for number, bank in enumerate(runs[1:], start=1):
         assert _rows(bank, "from corpus").drop("shard").equals(whole)
         (row,) = _rows(bank, "select name, options['shard'] as shard from run").iter_rows()
         assert row[0].endswith(f"/shard{number}of{COUNT}") and row[1] == f"{number}/{COUNT}"
         printed = cli("-b", bank, "info").out
         assert f"  the shard {number}/{COUNT} of the documents\n" in printed
         assert f"which are its shard {number}/{COUNT}\n" in printed
-    assert "the shard" not in cli("-b", banks[0], "info").out
+    assert "the shard" not in cli("-b", runs[0], "info").out
 
 
 @pytest.mark.slow
-def test_an_analysis_of_a_shard_is_of_its_words(banks: list[Path]) -> None:
+def test_an_analysis_of_a_shard_is_of_its_words(runs: list[Path]) -> None:
     counts = []
-    for bank in banks:
+    for bank in runs:
         with open_bank(bank) as opened:
             counts.append(opened.query("best_head", relation="nsubj")["n"].to_list())
     (whole,), *parts = counts
@@ -102,14 +124,14 @@ def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
     banks: list[Path], few: Path, options_for: Options
 ) -> None:
     content = banks[2].read_bytes()
-    assert ingest(options_for(banks[2], few, shard=f"02/{COUNT}")).state == "unchanged"
+    add_text(options_for(banks[2], few, "none", shard=f"02/{COUNT}"))
     for bank, shard, error in (
         (banks[2], f"3/{COUNT}", "is shard 2/3, but this one is shard 3/3"),
         (banks[2], None, "is shard 2/3, but this one is the whole corpus"),
         (banks[0], f"2/{COUNT}", "is the whole corpus, but this one is shard 2/3"),
     ):
         with pytest.raises(CallError, match=f"{error}.*\nGive each shard a bank of its own"):
-            ingest(options_for(bank, few, shard=shard))
+            add_text(options_for(bank, few, "none", shard=shard))
     assert banks[2].read_bytes() == content
 
 
