@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from loaded import loaded_once
 from once import Once
 
 from attnbank.cli.app import run_command_line
+
+__all__ = ["loaded_once"]
 
 Ingested = Callable[..., Path]
 

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from bank_rows import change_bank
 from fixture_types import Models
+from loaded import loaded_once
 from once import Once
 
 from attnbank.ingest import IngestOptions, ingest
+
+__all__ = ["loaded_once"]
 
 RUNS: tuple[dict[str, Any], ...] = (
     {},

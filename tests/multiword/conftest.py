@@ -8,8 +8,11 @@ from typing import Any
 import multilingual
 import multiword_cases
 import pytest
+from loaded import loaded_once
 from multiword_cases import Case, Make
 from once import Once
+
+__all__ = ["loaded_once"]
 
 SENTENCES = 30  # of each language
 SHARE = ("written", "sentence", "--edges", "share")
