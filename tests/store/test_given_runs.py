@@ -126,7 +126,7 @@ def _check_same_bank(
     ):
         for select in (facts, *map(_select, TABLES)):
             rows = mine.execute(select).fetchall()
-            assert rows == theirs.execute(select).fetchall() != [], select
+            assert rows == theirs.execute(select).fetchall(), select
         assert mine.execute("select misspelled_words from run_part").fetchall() == [(0,)]
     return bank
 
