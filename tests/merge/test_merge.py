@@ -69,13 +69,14 @@ def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:
 
 def test_what_two_banks_have_is_there_once(tmp_path: Path) -> None:
     """Each says of one corpus in which language it is."""
-    one = make_bank(tmp_path / "one.duckdb", TWO_RUNS)
+    one = make_bank(tmp_path / "one.duckdb", TWO_RUNS | {"surprisal": "run,word\n1,1\n"})
     other = Path(shutil.copy(one, tmp_path / "other.duckdb"))
     change_bank(one, "update corpus set language = 'fr' where id = 2")
     change_bank(other, "update corpus set language = 'en' where id = 1")
     merge_banks(tmp_path / "both.duckdb", [one, other])
     change_bank(one, "update corpus set language = 'en' where id = 1")
     _check_same(tmp_path / "both.duckdb", one)
+    assert query_bank(tmp_path / "both.duckdb", "select run, word from surprisal") == [(1, 1)]
 
 
 @pytest.mark.slow

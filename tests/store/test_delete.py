@@ -172,13 +172,20 @@ def test_a_replaced_run_inherits_nothing(tmp_path: Path, options_for: Options, c
 def test_ids_go_on_after_those_of_deleted_rows(tmp_path: Path) -> None:
     measured = {"surprisal": f"run,word\n1,1\n2,{SECOND}\n"}
     bank = make_bank(tmp_path / "two.duckdb", TWO_RUNS | measured)
+    change_bank(
+        bank,
+        "create table scores as select id as run, 0.5 as score from run",
+        "create table by_name as select name as run from run union all select '2'",
+    )
     with open_to_write(bank, "test") as connection:
         following = next_ids(connection)
     assert following["run"] == following["corpus"] == following["model"] == 3
     done = delete(bank, ["two/n"], ["two"], ["2"])
     tables = ("run", "word", "attention", "skipped", "surprisal")
     assert [done.rows[table] for table in tables] == [1] * len(tables)
+    assert done.rows["by_name"] == 2  # by its name and by its id
     assert query_bank(bank, "select run, word from surprisal") == [(1, 1)]
+    assert query_bank(bank, "select scores.run, by_name.run from scores, by_name") == [(1, "one/m")]
     assert query_bank(bank, "select run.name, word.form from run, word") == [("one/m", "it's")]
     with open_to_write(bank, "test") as connection:
         assert next_ids(connection) == following
