@@ -136,6 +136,7 @@ def test_every_kind_of_file_is_the_same_table(name: str, bank: Path, tmp_path: P
     assert query_bank(bank, "from mine") == [(id, 7 * id) for *_, id in _words(bank)[::3]]
 
 
+@pytest.mark.slow
 def test_it_joins_with_the_words(bank: Path, tmp_path: Path) -> None:
     annotate(bank, _put(tmp_path, "reading-times.csv", _csv(_timed(bank))))
     with open_bank(bank) as opened:

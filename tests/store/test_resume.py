@@ -211,17 +211,22 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 corpus, bank, model = sys.argv[1:]
-ingest(IngestOptions((corpus,), Path(bank), model, batch_tokens=64))
+ingest(IngestOptions((corpus,), Path(bank), model, batch_tokens=256))
 """
 
 
 @pytest.mark.slow
 def test_a_disk_that_is_full_in_the_middle_loses_nothing(
-    options: IngestOptions, whole: Path
+    options_for: Options, tmp_path: Path
 ) -> None:
-    limit = whole.stat().st_size * 2 // 3
+    whole, options = (
+        options_for(tmp_path / f"{name}.duckdb", "sample", batch_tokens=256)
+        for name in ("whole", "bank")
+    )
+    ingest(whole)
+    limit = whole.bank.stat().st_size * 2 // 3
     done = run_on_disk(limit, *options.corpora, options.bank, options.model, program=INGEST)
     assert done.returncode and "BankError" in done.stderr
     assert _count_whole_batches(options.bank) > 0
     assert ingest(options).state == "resumed"
-    assert _content(options.bank) == _content(whole)
+    assert _content(options.bank) == _content(whole.bank)
