@@ -408,11 +408,15 @@ def test_a_misspelled_word_may_stand_beside_its_like(tmp_path: Path) -> None:
 
 
 def test_a_causal_model_does_not_attend_ahead(bank: Path) -> None:
+    """Not even to the next word."""
     with (
         pytest.raises(CallError, match="attends to a later one"),
         add_run(bank, "stories", "mine", layers=2, heads=3, causal=True) as run,
     ):
-        next(_add_even(run))
+        sentence = next(run.sentences())
+        maps = np.tril(_even(sentence), 1)
+        maps /= maps.sum(-1, keepdims=True)
+        run.add(sentence, sentence.words, range(len(sentence.words)), maps)
 
 
 def test_a_sentence_is_added_once_and_to_its_own_run(bank: Path) -> None:
