@@ -16,21 +16,18 @@ from attnbank.queries.spark import Exported, open_export, stages_of
 from attnbank.queries.spark_sessions import check_java
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
-ALIKE = frozenset({
-    "best_coreference_head_held_out", "best_head_held_out", "best_head_test",
-    "coreference_baseline_prediction", "coreference_candidate", "coreference_mention", "figure_2",
-    "figure_3", "figure_4", "figure_6", "head_onset", "head_score", "relation_by_corpus",
-    "special_tokens_by_measure", "table_1", "table_3", "tree_by_corpus", "universal_head",
-})  # fmt: skip
-"""Analyses that are made of what others read and say, which the slow tests ask."""
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(analysis, marks=pytest.mark.soak if analysis in ALIKE else pytest.mark.slow)
-     for analysis in analyses()],
+DISTINCT = (
+    "attention_by_class", "constituent_accuracy", "coreference_baseline", "coreference_candidate",
+    "coreference_distance", "coreference_mention", "entropy", "head_function", "offset_profile",
+    "probe_heads", "special_tokens", "table_3",
 )  # fmt: skip
+"""Analyses that have, with head_score below, each function and clause that any has: the others are
+left to the soak."""
+
+
+@pytest.mark.slow
+@pytest.mark.few(*DISTINCT)
+@pytest.mark.parametrize("name", analyses())
 def test_spark_gives_the_same_frame(name: str, bank: Bank, exported: Exported) -> None:
     given = {"p_below": 2} if name == "figure_5" else {}  # the weights are random
     mine, theirs = (each.query(name, **given) for each in (bank, exported))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAIRS: dict[str, Any] = {
-    "context": "pair", "unit": "token", "limit": 12, "gradients": True, "ablate": "heads",
+    "context": "pair", "unit": "token", "limit": 6, "gradients": True, "ablate": "heads",
 }  # fmt: skip
 OTHER = {
     "run": ("started", "finished", "options"),

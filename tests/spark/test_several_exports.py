@@ -54,9 +54,11 @@ def shards(folders: list[Path], on_spark: Callable[..., Exported]) -> Exported:
 
 
 @pytest.mark.slow
-def test_shards_answer_as_the_whole(whole: Bank, shards: Exported) -> None:
+@pytest.mark.few("special_tokens")
+@pytest.mark.parametrize("name", ["special_tokens", "best_head_held_out"])
+def test_shards_answer_as_the_whole(name: str, whole: Bank, shards: Exported) -> None:
     """Tables and other analyses: test_analyses.py, over one export."""
-    mine, theirs = (each.query("best_head_held_out") for each in (whole, shards))
+    mine, theirs = (each.query(name) for each in (whole, shards))
     assert mine.height > 0
     assert_frame_equal(theirs, mine, rel_tol=1e-9)
 
