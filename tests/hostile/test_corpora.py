@@ -376,7 +376,7 @@ IN_FORMATS = [
 ]  # fmt: skip
 
 
-@pytest.mark.few("a DocBin that inflates-", "a text comment-", "one line-conllu")
+@pytest.mark.few("a DocBin that inflates-", "one line-conllu")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "format"),

@@ -59,6 +59,7 @@ def forked() -> Iterator[Forked]:
 
 
 @pytest.mark.usual("info", "query*", "find*", "show*")
+@pytest.mark.few("plot*")
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_a_crash_is_told_in_two_lines(
     forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]
@@ -73,6 +74,7 @@ def test_a_crash_is_told_in_two_lines(
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the limit of Linux")
 @pytest.mark.usual("500-info", "900-query*")
+@pytest.mark.few("1100-show*")
 @pytest.mark.parametrize("command", ["info", "query best_head", "show 1 --head 1-1"])
 @pytest.mark.parametrize("megabytes", [500, 900, 1100])
 def test_too_little_memory_is_no_word_against_the_bank(
@@ -221,7 +223,8 @@ COMPUTING = (
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("send", [os.kill, os.killpg])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.usual("SIGINT-kill-1", "SIGINT-killpg-2")
+@pytest.mark.slow
+@pytest.mark.few("2-kill-1", "15-killpg-2")
 def test_an_interrupt_ends_a_statement(
     sample_bank: Path, number: signal.Signals, send: Callable[[int, int], None], times: int
 ) -> None:
@@ -246,8 +249,8 @@ def test_an_interrupt_ends_a_statement(
 
 @pytest.mark.usual("once-info")
 @pytest.mark.few(
-    "*best_head", "once-import*", "once-merge*", "once-plot*", "once-report*", "once-find*",
-    "once-probe*", "once-compute --all", "once-show*",
+    "once-query*", "group twice-*", "term-*", "once-import*", "once-merge*", "once-report*",
+    "once-compute --all",
 )  # fmt: skip
 @pytest.mark.parametrize(
     ("how", "command"),

@@ -17,8 +17,8 @@ NAMES = (
     "import", "merge", "-o", "-o parquet", "delete", "use", "annotate",
     "surprisal", "ablate", "compute trees", "ingest --series",
 )  # fmt: skip
-FEW = 2
-"""How often one command is stopped in the slow tests: early and late in its run."""
+FEW = 1
+"""How often one command is stopped in the slow tests."""
 
 KILLED = ("ingest", "compute", "import", "merge", "delete", "ablate")
 """Those that the slow tests kill, each of which writes in another way."""
@@ -27,7 +27,7 @@ ATOMIC = ("compute", "import", "merge", "delete")
 """Those of which a kill leaves all or nothing in a bank: the others resume."""
 
 SHARES = (0.0, 0.25, 0.5, 0.9)
-"""Before which of its statements a command is killed, of all of them."""
+"""Before which of its statements a command is killed, of all of them: the slow tests take two."""
 
 MANY = 100
 """The same in the soak, at other times whenever it is run."""
@@ -86,22 +86,23 @@ def check_spread(
 def test_interrupted_at_any_time_it_ends_as_if_it_had_not_been(
     case: Callable[[str], Case], tmp_path: Path, name: str
 ) -> None:
-    assert check_spread(case(name), tmp_path, signal.SIGINT, FEW if name in KILLED else 1)
+    assert check_spread(case(name), tmp_path, signal.SIGINT, FEW)
 
 
 @pytest.mark.slow
+@pytest.mark.few("0.25-*", "0.9-*")
 @pytest.mark.parametrize("name", KILLED)
+@pytest.mark.parametrize("share", SHARES)
 def test_killed_before_any_statement_it_ends_as_if_it_had_not_been(
-    case: Callable[[str], Case], tmp_path: Path, name: str
+    case: Callable[[str], Case], tmp_path: Path, name: str, share: float
 ) -> None:
     own = case(name)
-    for share in SHARES:
-        place = own.prepared(tmp_path / str(share))
-        statement = max(1, round(share * own.statements))
-        check_killed(own.run(place, setup=stop_before(statement)))
-        assert name not in ATOMIC or own.is_all_or_nothing(place), share
-        assert own.command.is_done(own.run(place)), share
-        assert not own.differences(place), share
+    place = own.prepared(tmp_path / "killed")
+    statement = max(1, round(share * own.statements))
+    check_killed(own.run(place, setup=stop_before(statement)))
+    assert name not in ATOMIC or own.is_all_or_nothing(place)
+    assert own.command.is_done(own.run(place))
+    assert not own.differences(place)
 
 
 @pytest.mark.slow

@@ -89,9 +89,9 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
-    [pytest.param(each, marks=[pytest.mark.slow] if at else []) for at, each in enumerate(SLOW)],
+    SLOW,
 )
-@pytest.mark.few("a function*", "one function*", "a plan*", "a text*", "recursion*", "rows*")
+@pytest.mark.few("a function*", "one function*", "a plan*")
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     ended = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
     assert ended.processor < start + (1 + LATE) * (os.cpu_count() or 1)
@@ -100,7 +100,7 @@ def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     (folder / "out.csv").unlink(missing_ok=True)
 
 
-@pytest.mark.few("a text of 1 GB-csv", "long lists-parquet")
+@pytest.mark.few("long lists-parquet")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "format_"),
@@ -122,6 +122,7 @@ def test_a_statement_that_needs_more_memory_is_refused(folder: Path, refused: Re
 
 
 @pytest.mark.slow
+@pytest.mark.few("long texts")
 @pytest.mark.parametrize("what", ["a list of 200 million", "long texts", "groups without end"])
 def test_its_memory_can_be_less(what: str, folder: Path) -> None:
     ended = _ended(
@@ -143,6 +144,7 @@ def test_a_table_has_the_first_rows_and_their_number(folder: Path) -> None:
 
 
 @pytest.mark.usual("json")
+@pytest.mark.few("parquet")
 @pytest.mark.parametrize("format_", ["csv", "jsonl", "json", "parquet"])
 def test_programs_get_every_row(format_: str, folder: Path, cli: Cli) -> None:
     """Rows that come in many parts are those of one frame, in their order and of one type."""
@@ -169,6 +171,7 @@ def test_programs_get_every_row(format_: str, folder: Path, cli: Cli) -> None:
 
 
 @pytest.mark.usual("csv-*")
+@pytest.mark.few("table-select*")
 @pytest.mark.parametrize(
     ("format_", "select"),
     [("table", "from"), ("table", "select range % 10 as n from"), ("csv", "from"),

@@ -214,6 +214,7 @@ READ_FIRST = _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS)
 
 
 @pytest.mark.usual(4)
+@pytest.mark.few("-q-*")
 @pytest.mark.parametrize(
     ("more", "damage"),
     [

@@ -63,15 +63,12 @@ def test_code_in_a_folder_is_not_run(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=str)
-def test_code_in_a_folder_is_not_run_whoever_says_yes(
-    corpus: Path, folder: Path, more: list[str]
-) -> None:
+def test_code_in_a_folder_is_not_run_whoever_says_yes(corpus: Path, folder: Path) -> None:
     marker = _evil(folder)
     with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as yes:
         assert yes.stdout is not None
         ended = hostile.measured(
-            ["ingest", "rain.conllu", "--model", "model", *more],
+            ["ingest", "rain.conllu", "--model", "model"],
             corpus.parent,
             stdin=yes.stdout.fileno(),
         )
