@@ -58,28 +58,36 @@ TREES = """\
 # newdoc id = one
 # sent_id = a
 # text = Elle vient du marché et rentre.
-1\tElle\til\tPRON\tCL\tGender=Fem|Number=Sing\t2\tnsubj\t2:nsubj|7:nsubj\t_
+1\tElle\til\tPRON\tCL\tGender=Fem|Number=Sing\t2\tnsubj\t2:nsubj|2.2:nsubj\t_
 2\tvient\tvenir\tVERB\tV\t_\t0\troot\t0:root\t_
+2.1\telle\t_\tPRON\t_\t_\t_\t_\t7:nsubj\t_
+2.2\tsort\t_\tVERB\t_\t_\t_\t_\t2:conj\t_
 3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_
 3\tde\tde\tADP\tP\t_\t5\tcase\t5:case\t_
 4\tle\tle\tDET\tD\t_\t5\tdet\t5:det\t_
 5\tmarché\tmarché\tNOUN\tN\t_\t2\tobl\t2:obl:de\tGloss=market
-6\tet\tet\tCCONJ\tC\t_\t7\tcc\t7:cc\t_
+6\tet\tet\tCCONJ\tC\t_\t7\tcc\t2.1:cc|7:cc\t_
 7\trentre\trentrer\tVERB\tV\t_\t2\tconj\t0:root|2:conj:et\tSpaceAfter=No
 8\t.\t.\tPUNCT\t_\t_\t2\tpunct\t2:punct\t_
 
 # sent_id = b
 # text = Pluie
-1\tPluie\t_\tNOUN\t_\t_\t0\troot\t_\t_
+0.1\til\t_\tPRON\t_\t_\t_\t_\t1:nsubj\t_
+1\tPluie\t_\tNOUN\t_\t_\t0\troot\t0:root|0.1:dep\t_
 
 # newdoc id = two
 # sent_id = a
-# text = Elle  dort
+# text = Elle  dort là-dessus.
 1\tElle\til\tPRON\t_\t_\t2\tnsubj\t_\t_
 2\tdort\tdormir\tVERB\t_\t_\t0\troot\t_\t_
+3-4\tlà-dessus\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+3\tlà\t_\tADV\t_\t_\t2\tadvmod\t_\t_
+4\tdessus\t_\tADV\t_\t_\t3\tfixed\t_\t_
+5\t.\t_\tPUNCT\t_\t_\t2\tpunct\t_\tSpaceAfter=No|Gloss=stop
 
 """
-"""Two documents; a token of two words, words with two edges and without any, missing cells."""
+"""Two documents; tokens of two words, one with a space after it; empty nodes that words depend on,
+also before the first word; cells that are missing."""
 
 
 @pytest.mark.usual("small")
