@@ -362,6 +362,7 @@ def test_an_interrupt_of_source_in_a_string_keeps_the_exit_status(tmp_path: Path
 
 
 @pytest.mark.usual("parquet")
+@pytest.mark.few("table")
 @pytest.mark.parametrize("format_", ["table", "csv", "jsonl", "parquet"])
 def test_a_reader_who_has_had_enough_ends_it_quietly(format_: str, sample_bank: Path) -> None:
     process = start("-b", str(sample_bank), "sql", "from attention", "-f", format_)

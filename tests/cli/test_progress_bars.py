@@ -42,7 +42,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usual("export*")
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)
-@pytest.mark.few("report*", "import*", "merge*", "query*", "find*", "compute head*")
+@pytest.mark.few("report*", "import*", "compute head*")
 def test_no_bar_is_drawn(command: list[str], small: Path, tmp_path: Path) -> None:
     """Python runs no file here. A connection draws until it is told not to, and that once."""
     for name in ("bank", "other"):

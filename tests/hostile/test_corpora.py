@@ -420,6 +420,7 @@ def test_yes_without_an_end_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usual(4)
+@pytest.mark.few()  # each is read in test_faults.py
 @pytest.mark.parametrize("key", made_faults.MADE, ids="/".join)
 def test_a_bound_is_told_in_two_lines(
     tmp_path: Path,

@@ -193,6 +193,7 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
 
 
 @pytest.mark.slow
+@pytest.mark.few(5)
 @every
 def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, bank: Bank) -> None:
     given = analysis_pages.example_values(analysis)
