@@ -285,9 +285,8 @@ def _stubs(analysis: Analysis, *, temporary: bool) -> list[str]:
     )
     checked = ", ".join(parameter.checked for parameter in analysis.parameters)
     guard = ""
-    if (
-        not temporary and analysis.section != "shared"
-    ):  # DuckDB would read the default bank for other.best_head()
+    # DuckDB would read the default bank for other.best_head().
+    if not temporary and analysis.section != "shared":
         guard = f"\nwhere is_asked_of_its_bank({literal(analysis.name)})"
     created = [
         f"{create} macro {inner}({_inner_parameters(analysis)}) as table\nselect {columns}",
