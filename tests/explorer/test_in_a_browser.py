@@ -86,7 +86,7 @@ def test_the_file_that_a_browser_opens_leads_to_the_explorer(address: str, brows
 
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.few("light-1400", "dark-360")
+@pytest.mark.few("light-360")
 def test_every_view_is_whole_at_every_size(
     browser: Any, address: str, runs: dict[str, str], width: int, scheme: str
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Cli
 
 
 @pytest.mark.usual("*-given10-*")
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("path", "given", "command"),
     [
@@ -114,6 +115,7 @@ def test_the_command_of_a_view_gives_its_rows(
     assert rows.equals(printed)
 
 
+@pytest.mark.few("/-*", "/sentence-given1", "/head/*", "*-given8")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),

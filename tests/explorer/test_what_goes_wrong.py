@@ -275,7 +275,7 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
         assert "is not finished" in compared.text
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) -> None:
     """Every measure of the grid, every table and every picture, with no fault of ours."""
     with exploring(full_bank) as client:

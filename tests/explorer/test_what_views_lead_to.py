@@ -28,6 +28,7 @@ from attnbank.sql import registry
 REQUEST = "pattern { V -[obj]-> O }"
 
 
+@pytest.mark.few("/-given0", "/map*", "/sentence*")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),

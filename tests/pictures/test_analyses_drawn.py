@@ -50,6 +50,7 @@ def test_every_analysis_has_a_picture_or_is_known_to_have_none() -> None:
 @pytest.mark.usual(
     "best_head*", "entropy", "figure_*", "head_accuracy", "head_embedding", "layer_similarity"
 )
+@pytest.mark.few(3)
 @pytest.mark.parametrize("analysis", DRAWN, ids=lambda each: each.name)
 def test_the_picture_shows_the_rows(analysis: Analysis, tmp_path: Path) -> None:
     assert analysis.plot is not None

@@ -29,6 +29,7 @@ def _commands() -> list[list[str]]:
 
 
 @pytest.mark.usual("plot entropy")
+@pytest.mark.few("show*", "plot best_head", "plot head_accuracy")
 @pytest.mark.parametrize("words", _commands(), ids=lambda words: " ".join(words[:2]))
 def test_letters_and_lines_have_the_size_of_print(
     shown_bank: Path, tmp_path: Path, cli: Cli, words: list[str]

@@ -21,6 +21,7 @@ NAMES = [f"{layer}-{head}" for layer, head in HEADS]
 
 
 @pytest.mark.usual(4)
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("sentence", SENTENCES)
