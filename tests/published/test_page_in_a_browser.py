@@ -41,12 +41,32 @@ def address(publication: Path, serving: Serving) -> Iterator[str]:
         yield f"{made}/odd/"
 
 
-@pytest.fixture
-def visitor(browser: Any, address: str) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def shared(browser: Any, address: str) -> Iterator[Page]:
     made = Page(browser, address)
     yield made
-    assert made.said == []
-    assert all(each.startswith((made.host, "blob:")) for each in made.asked)
+    made.context.close()
+
+
+def _checked(page: Page) -> Iterator[Page]:
+    page.said.clear()
+    page.asked.clear()
+    yield page
+    assert page.said == []
+    assert all(address.startswith((page.host, "blob:")) for address in page.asked)
+
+
+@pytest.fixture
+def visitor(shared: Page) -> Iterator[Page]:
+    """A page that goes from test to test: to start DuckDB and Python in one takes seconds."""
+    yield from _checked(shared)
+
+
+@pytest.fixture
+def newcomer(browser: Any, address: str) -> Iterator[Page]:
+    """A page in which nothing has been started yet."""
+    made = Page(browser, address)
+    yield from _checked(made)
     made.context.close()
 
 
@@ -86,7 +106,7 @@ def runs(published: Path) -> list[str]:
     return [decoder, odd, encoder, peaks]
 
 
-@pytest.mark.few("dark-360", "light-1400")
+@pytest.mark.few("dark-360")
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_whole_at_every_size(
@@ -100,7 +120,7 @@ def test_every_view_is_whole_at_every_size(
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, (path, values)
         assert browsers.broken_images(page) == 0, path
-        if width == 1400:
+        if scheme == "dark":
             assert browsers.faults(page) == [], (path, values)
     assert visitor.said == []
     assert all(each.startswith((visitor.host, "blob:")) for each in visitor.asked)
@@ -171,10 +191,10 @@ def test_tables_are_those_of_the_command(
 
 
 def test_the_atlas_has_the_figures_of_commands(
-    visitor: Page, published: Path, runs: list[str]
+    newcomer: Page, published: Path, runs: list[str]
 ) -> None:
     """Its grid from files; its sentences and intervals from the bank, once DuckDB is there."""
-    page = visitor.see("/", relation="nsubj", run=runs[2])
+    page = newcomer.see("/", relation="nsubj", run=runs[2])
     with open_bank(published) as bank:
         frame = bank.query("head_accuracy", relation="nsubj", run=runs[2])
         frame = frame.filter(direction="dependent_to_head").sort("layer", "head")
@@ -194,7 +214,7 @@ def test_the_atlas_has_the_figures_of_commands(
     text = page.locator(".atlas-sentences").inner_text()
     assert f"Found: all {correct:,}" in text and f"Missed: all {n - correct:,}" in text
     assert page.locator(".examples svg").count() == min(3, correct) + min(3, n - correct)
-    visitor.ready()
+    newcomer.ready()
 
 
 def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path) -> None:
@@ -207,12 +227,12 @@ def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path)
     assert labels == own
 
 
-def test_a_head_has_the_examples_of_the_analysis(visitor: Page, published: Path) -> None:
-    page = visitor.see("/head/1-1", relation="obj", direction="dependent_to_head")
+def test_a_head_has_the_examples_of_the_analysis(newcomer: Page, published: Path) -> None:
+    page = newcomer.see("/head/1-1", relation="obj", direction="dependent_to_head")
     assert page.locator(".examples").count() == 0
     page.get_by_role("button", name="Show sentences").click()
     page.wait_for_selector(".examples li")
-    visitor.ready()
+    newcomer.ready()
     with open_bank(published) as bank:
         errors = bank.query("head_error", head="1-1", relation="obj")
         scores = bank.query("head_accuracy", relation="obj").filter(
@@ -225,8 +245,8 @@ def test_a_head_has_the_examples_of_the_analysis(visitor: Page, published: Path)
     shown = errors.filter(direction="dependent_to_head")
     shown = shown.group_by("breakdown", maintain_order=True).head(5)
     own = cells(shown.select("breakdown", "value", "n", "share", "errors", "dependents"))
-    assert own in [visitor.rows(at) for at in range(page.locator("main table").count())]
-    visitor.see("/head/1-1/examples", relation="obj", breakdown="wrong")
+    assert own in [newcomer.rows(at) for at in range(page.locator("main table").count())]
+    newcomer.see("/head/1-1/examples", relation="obj", breakdown="wrong")
     assert page.locator(".examples a").count() == min(n - correct, 10)
 
 
@@ -450,23 +470,23 @@ def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: A
     assert visitor.page.locator("select[name=relation]").input_value() == "nsubj"
 
 
-def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[str]) -> None:
-    visitor.see("/", by="entropy", run=runs[2])
-    assert visitor.page.locator("input.step").count() == 0
+def test_a_slider_goes_along_the_steps_of_a_training(newcomer: Page, runs: list[str]) -> None:
+    newcomer.see("/", by="entropy", run=runs[2])
+    assert newcomer.page.locator("input.step").count() == 0
     names = json.dumps([[0, runs[0]], [2000, runs[2]]])  # as of a series that was published
-    visitor.page.evaluate(f"attnbank.manifest.runs.forEach(each => {{ each.steps = {names}; }})")
-    page = visitor.see("/", by="previous", run=runs[2])
+    newcomer.page.evaluate(f"attnbank.manifest.runs.forEach(each => {{ each.steps = {names}; }})")
+    page = newcomer.see("/", by="previous", run=runs[2])
     assert page.locator(".steps a").all_inner_texts() == ["0", "2,000"]
     page.locator("input.step").focus()
     page.keyboard.press("Home")
     page.wait_for_url("**run=stories%2Ftiny-gpt2**")
-    visitor.ready()
+    newcomer.ready()
     assert page.locator(".steps [aria-current]").inner_text() == "0"
     assert "previous" in page.url
 
 
-def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(visitor: Page) -> None:
-    page = visitor.see("/")
+def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(newcomer: Page) -> None:
+    page = newcomer.see("/")
 
     def reached(selector: str) -> None:
         for _ in range(80):
@@ -478,13 +498,13 @@ def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(visitor: Page)
     reached("select[name=relation]")
     page.keyboard.type("obj")
     page.wait_for_url("**relation=obj**")
-    visitor.ready()
+    newcomer.ready()
     reached(".grid td a")
     page.keyboard.press("Control+Home")
     reached(".atlas-head .hint a")
     page.keyboard.press("Enter")
     page.wait_for_url("**/head/**")
-    visitor.ready()
+    newcomer.ready()
     assert page.locator("h1").inner_text().startswith("Head ")
 
 
@@ -496,104 +516,94 @@ def test_sql_has_the_macros_of_the_bank(visitor: Page, published: Path) -> None:
     assert frame.height > 3 and visitor.rows() == cells(frame)
 
 
-def test_a_statement_of_a_link_runs_when_somebody_has_read_it(visitor: Page) -> None:
-    page = visitor.page
-    page.goto(visitor.address_of("/sql", statement="select 7 as forged"))
-    visitor.ready()
+def test_a_statement_of_a_link_runs_when_somebody_has_read_it(newcomer: Page) -> None:
+    page = newcomer.page
+    page.goto(newcomer.address_of("/sql", statement="select 7 as forged"))
+    newcomer.ready()
     assert page.locator("main table").count() == 0
     assert page.locator("textarea").input_value() == "select 7 as forged"
     assert "came with the address" in page.locator("main .note").inner_text()
     page.evaluate("location.hash = '#/sql?statement=select+8+as+forged'")  # without a new page
-    visitor.ready()
+    newcomer.ready()
     assert page.locator("main table").count() == 0
     page.locator("main form button").click()
-    visitor.ready()
-    assert visitor.rows() == [["8"]] and page.locator("main .note").count() == 0
+    newcomer.ready()
+    assert newcomer.rows() == [["8"]] and page.locator("main .note").count() == 0
     page.go_back()
-    visitor.ready()
+    newcomer.ready()
     assert page.locator("main table").count() == 0
 
 
 FORGED = "create or replace temp macro best_head(relation, min_count, run) as table select 9 as n"
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize(
-    ("statement", "told"),
-    [
-        (f"select 1; {FORGED}", "Several statements were given."),
-        (FORGED, "Only statements that read run here."),
-        (f"explain {FORGED}", "Only statements that read run here."),
-        (f"explain analyze {FORGED}", "Only statements that read run here."),
-        (f"explain select 1; {FORGED}", "Several statements were given."),
-        (f"select 1); {FORGED}; select * from (select 2", "syntax error"),
-        (f"select 1) as a; {FORGED}; (select 2", "syntax error"),
-        (f"select 1 -- \n; {FORGED}", "Several statements were given."),
-        (f"pivot word on upos; {FORGED}", "Several statements were given."),
-        ("set schema = 'temp'", "Only statements that read run here."),
-        ("use memory", "Only statements that read run here."),
-        ("select 1 as a, 2 as a", "Two columns are called a."),
-    ],
-)
-def test_one_statement_runs_that_reads(
-    browser: Any, address: str, published: Path, statement: str, told: str
-) -> None:
+REFUSED = [
+    (f"select 1; {FORGED}", "Several statements were given."),
+    (FORGED, "Only statements that read run here."),
+    (f"explain {FORGED}", "Only statements that read run here."),
+    (f"explain analyze {FORGED}", "Only statements that read run here."),
+    (f"explain select 1; {FORGED}", "Several statements were given."),
+    (f"select 1); {FORGED}; select * from (select 2", "syntax error"),
+    (f"select 1) as a; {FORGED}; (select 2", "syntax error"),
+    (f"select 1 -- \n; {FORGED}", "Several statements were given."),
+    (f"pivot word on upos; {FORGED}", "Several statements were given."),
+    ("set schema = 'temp'", "Only statements that read run here."),
+    ("use memory", "Only statements that read run here."),
+    ("select 1 as a, 2 as a", "Two columns are called a."),
+]
+
+
+def test_one_statement_runs_that_reads(visitor: Page, published: Path) -> None:
     """So no statement, of a link or of one's own, changes what the other views show."""
-    visitor = Page(browser, address)
-    page = visitor.see("/sql", statement=statement)
-    assert told in page.locator('[role="alert"]').inner_text()
-    visitor.see("/tables/best_head", min_count=2)
     with open_bank(published) as bank:
-        assert visitor.rows() == cells(bank.query("best_head", min_count=2), "run")
-    visitor.context.close()
+        best = cells(bank.query("best_head", min_count=2), "run")
+    for statement, reason in REFUSED:
+        page = visitor.see("/sql", statement=statement)
+        assert reason in page.locator('[role="alert"]').inner_text(), statement
+        visitor.see("/tables/best_head", min_count=2)
+        assert visitor.rows() == best, statement
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "from word select form order by id limit 3",
-        "describe word",
-        "show tables",
-        "summarize run",
-        "values (1), (2)",
-        "pivot (select upos from word) on upos using count(*)",
-        "with first as (select min(id) as id from word) from first -- the first",
-        "select ';' as sign;",
-        "explain select 1 as n",
-    ],
-)
-def test_statements_that_read_give_the_rows_of_the_command(
-    visitor: Page, published: Path, statement: str
-) -> None:
-    page = visitor.see("/sql", statement=statement)
-    assert page.locator('[role="alert"]').count() == 0
-    with open_bank(published) as bank:
-        frame = bank.sql(statement)
-    rows = visitor.rows()
-    if statement.startswith("explain"):  # the plan is not the same
-        assert rows[0][0] == "physical_plan"
-    elif statement.startswith("summarize"):  # DuckDB in a browser estimates differently
-        estimate = frame.columns.index("approx_unique")
-        assert [row[:estimate] + row[estimate + 1 :] for row in rows] == cells(
-            frame, "approx_unique"
-        )
-    else:
-        assert rows == cells(frame)
-    if statement.startswith("pivot"):
-        visitor.said.clear()  # the worker says that a pivot is several statements
+READING = [
+    "from word select form order by id limit 3",
+    "describe word",
+    "show tables",
+    "summarize run",
+    "values (1), (2)",
+    "with first as (select min(id) as id from word) from first -- the first",
+    "select ';' as sign;",
+    "explain select 1 as n",
+    "pivot (select upos from word) on upos using count(*)",
+]
+
+
+def test_statements_that_read_give_the_rows_of_the_command(visitor: Page, published: Path) -> None:
+    for statement in READING:
+        page = visitor.see("/sql", statement=statement)
+        assert page.locator('[role="alert"]').count() == 0, statement
+        with open_bank(published) as bank:
+            frame = bank.sql(statement)
+        rows = visitor.rows()
+        if statement.startswith("explain"):  # the plan is not the same
+            assert rows[0][0] == "physical_plan"
+        elif statement.startswith("summarize"):  # DuckDB in a browser estimates differently
+            estimate = frame.columns.index("approx_unique")
+            assert [row[:estimate] + row[estimate + 1 :] for row in rows] == cells(
+                frame, "approx_unique"
+            )
+        else:
+            assert rows == cells(frame), statement
+        if statement.startswith("pivot"):
+            visitor.said.clear()  # the worker says that a pivot is several statements
 
 
 @pytest.mark.parametrize("name", ["figure_3", "table_3"])
-def test_figures_of_the_paper_say_what_they_miss(
-    browser: Any, address: str, published: Path, name: str
-) -> None:
-    visitor = Page(browser, address)
+def test_figures_of_the_paper_say_what_they_miss(visitor: Page, published: Path, name: str) -> None:
     page = visitor.see(f"/tables/{name}")
     with open_bank(published) as bank, pytest.raises(QueryError) as told:
         bank.query(name)
     expected = told.value.fact.replace(str(published), "bank.duckdb")
     assert page.locator('[role="alert"]').inner_text().split("\n")[0] == expected
-    visitor.context.close()
 
 
 def test_what_is_taken_away_is_all_of_it(visitor: Page, published: Path, tmp_path: Path) -> None:
