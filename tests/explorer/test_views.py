@@ -315,6 +315,7 @@ def test_a_request_about_attention_names_its_run(client: Client, runs: dict[str,
     assert f"Run: {runs['decoder']}" in page.text
 
 
+@pytest.mark.slow
 def test_a_sentence_has_the_lines_of_show(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
         name = bank.find(REQUEST, limit=1, context=False)["sent_id"][0]

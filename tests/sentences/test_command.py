@@ -211,7 +211,7 @@ def test_hits_that_the_run_left_out_are_passed_over(
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same", "long"}
 
 
-@pytest.mark.usual(3)
+@pytest.mark.usual("update position*")
 @pytest.mark.parametrize(
     "change",
     [
