@@ -132,7 +132,7 @@ def test_options_of_an_analysis_are_its_parameters(
     assert json.loads(capsys.readouterr().out) == frame.to_dicts()
 
 
-@pytest.mark.usual("query*", "score*", "schema*", "ingest*", "export*", "sql-*", "sql from*")
+@pytest.mark.usual("query*", "score*", "schema*", "ingest*", "export*", "sql-*")
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
@@ -239,7 +239,6 @@ def test_an_ingest_says_what_it_did(
     assert (expected["sentences"], expected["words"]) == ("2", "6") and weights in error
     assert cli(*args, "--quiet") == ("", "")
     assert "is already in the bank; nothing was added" in cli(*args).err
-    assert f"Next: attnbank -b {bank} query special_tokens" in cli(*args, "--unit", "token").err
 
 
 @pytest.mark.slow
@@ -361,8 +360,8 @@ def test_an_interrupt_of_source_in_a_string_keeps_the_exit_status(tmp_path: Path
     assert (done.returncode, done.stderr) == (1, b"Interrupted.\n")
 
 
-@pytest.mark.usual("parquet")
-@pytest.mark.few("table")
+@pytest.mark.slow  # rows without end: test_limits.py
+@pytest.mark.few("table", "parquet")
 @pytest.mark.parametrize("format_", ["table", "csv", "jsonl", "parquet"])
 def test_a_reader_who_has_had_enough_ends_it_quietly(format_: str, sample_bank: Path) -> None:
     process = start("-b", str(sample_bank), "sql", "from attention", "-f", format_)

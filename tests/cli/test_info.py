@@ -95,7 +95,7 @@ def test_the_sentences_of_documents_and_pairs_are_counted_as_an_ingest_counts_th
     bank = tmp_path / "bank.duckdb"
     reports = [
         ingest_into(bank, sample / "press.conllu", tiny_model("bert"), limit=2, **of_run)
-        for of_run in ({}, {"context": "document"}, {"context": "pair", "unit": "token"})
+        for of_run in ({"context": "document"}, {"context": "pair", "unit": "token"})
     ]
     counts = "select distinct run.id, word.sentence, position.word from run, sequence, position"
     with open_bank(bank) as opened:
@@ -105,7 +105,7 @@ def test_the_sentences_of_documents_and_pairs_are_counted_as_an_ingest_counts_th
             " where sequence.run = run.id and position.sequence = sequence.id"
         ).rows()
         assert opened.info().runs.equals(runs)
-    assert runs["context"].to_list() == ["sentence", "document", "pair"]
+    assert runs["context"].to_list() == ["document", "pair"]
     for report, run in zip(reports, runs.iter_rows(named=True), strict=True):
         words = [(sentence, word) for id, sentence, word in rows if id == run["id"]]
         expected = len({sentence for sentence, _ in words}), len(words)

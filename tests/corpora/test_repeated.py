@@ -24,7 +24,7 @@ def _options(bank: Path, model: Path, **more: Any) -> IngestOptions:
     return IngestOptions((), bank, str(model), **(TINY | more))
 
 
-@pytest.mark.usual("gpt2-word", "bert-token", "mistral-token")
+@pytest.mark.usual("gpt2-word", "bert-token")
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "roberta", "xlm-roberta", "mistral", "gemma"])
 def test_the_model_reads_what_was_drawn(

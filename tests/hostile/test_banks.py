@@ -223,7 +223,7 @@ def test_a_bank_of_any_name_is_read_and_written(
 ) -> None:
     bank.rename(name)
     before = {path.name for path in Path().iterdir()}
-    for command in [READING[0], *READING[4:6], ("use", "1"), ("upgrade",)]:
+    for command in (READING[0], READING[5], ("use", "1")):
         assert run_command_line(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
         printed = capsys.readouterr()
         assert "x\ny.duckdb" not in printed.out + printed.err

@@ -68,6 +68,7 @@ def test_every_part_is_fetched_and_chosen(stand_in: Path, tmp_path: Path) -> Non
         assert "another text than the README's" in line
 
 
+@pytest.mark.slow
 def test_the_release_with_the_wanted_text_is_taken(
     stand_in: Path, tmp_path: Path, corpora: Path
 ) -> None:
