@@ -268,7 +268,7 @@ def test_a_document_counts_once_in_the_interval_of_a_group(runs: Runs, each: boo
             ).rows()
         }
     judged = [row for row in groups.to_dicts() if row["direction"] == "later_to_earlier"]
-    assert len(judged) > 5
+    assert len(judged) > 3
     for row in judged:
         outcomes: dict[int, list[bool]] = defaultdict(list)
         for upos, document, sequence, position, to in pairs:
