@@ -59,15 +59,13 @@ KEEPS = {
 
 
 @pytest.fixture(scope="module")
-def banks(
-    few: Path, options_for: Options, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, ...]:
+def banks(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """A bank with all weights, and one for each of KEEPS, of the same three kinds of inputs."""
     folder = tmp_path_factory.mktemp("kept")
     keeps = ("weights", *KEEPS)
     for keep in keeps:
         for options in KINDS.values():
-            given = options_for(folder / keep, few, keep=keep, **options)
+            given = options_for(folder / keep, "sample", keep=keep, **options)
             ingest(given)
     return tuple(folder / keep for keep in keeps)
 
