@@ -395,10 +395,13 @@ def infer_notation(
     the notation a departure if the bracket does not tell which of two fields is the id.
     """
     for _, line, value in cells:
-        for opening, _, _ in _CHUNK.findall(value):
-            first, *others = opening.split("-")
+        at = 0
+        while chunk := _CHUNK.match(value, at):  # not findall, which searches on behind each "("
+            at = chunk.end()
+            first, *others = (chunk[1] or "").split("-", 2)
             if not others:
                 continue
+            opening = chunk[1]
             is_number = others[0].isdecimal()
             if first.isalpha() and is_number:
                 return TYPE_FIRST, None
@@ -544,7 +547,8 @@ def cluster_spans(cells: Sequence[tuple[int, int, str]], nodes: Sequence[int]) -
         word, empty = (node, 0) if node else (word, empty + 1)
         ids.append(f"{word}.{empty}" if empty else str(word))
     places = {id: at for at, id in enumerate(ids)}
-    spans = []
+    spans: list[EntitySpan] = []
+    total = 0
     for node, line, misc in cells:
         values = dict(item.split("=", 1) for item in misc.split("|") if "=" in item)
         for name, entity in values.items():
@@ -557,8 +561,12 @@ def cluster_spans(cells: Sequence[tuple[int, int, str]], nodes: Sequence[int]) -
                 first, dash, last = part.partition("-")
                 last = last if dash else first
                 if not places.get(first, len(ids)) <= places.get(last, -1):
-                    fact = f"MentionSpan={text} names words that the sentence does not have"
+                    fact = f"MentionSpan={text[:100]} names words that the sentence does not have"
                     raise FaultError("bad-entity", fact, line)
+                total += places[last] + 1 - places[first]
+                if total > MOST_COVERED:
+                    fact = f"{len(spans) + 1:,} mentions or more cover {total:,} words"
+                    raise FaultError("too-many-mentions", fact, line)
                 covered.update(range(places[first], places[last] + 1))
             words = tuple(nodes[at] for at in sorted(covered) if nodes[at])
             if words:
@@ -566,7 +574,6 @@ def cluster_spans(cells: Sequence[tuple[int, int, str]], nodes: Sequence[int]) -
                 type = values.get(f"ClusterType{bracket}{number}")
                 parts = text.count(",") + 1
                 spans.append(EntitySpan(entity, words, head, type, None, parts, "head"))
-    check_covered([len(span.words) for span in spans], cells[0][1] if cells else 0)
     return sorted(spans, key=lambda span: (span.words[0], -span.words[-1]))
 
 

@@ -167,6 +167,13 @@ SLOW_BY_DESIGN: dict[str, tuple[str, str]] = {
                       "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n"),
     "a long chain": ("relations", "".join(f"a {at}-x\n" for at in range(32_000))),
     "a cycle": ("relations", "a 30000-x\n" + "".join(f"a {at}-x\n" for at in range(1, 30_000))),
+    "clusters of all words": (
+        "conllu", "".join(
+            f"{at}\ta\t_\t_\t_\t_\t0\troot\t_\t{misc}\n" if at == 1
+            else f"{at}\ta\t_\t_\t_\t_\t1\tx\t_\t_\n"
+            for at in range(1, 20_001)
+            for misc in ["|".join(f"ClusterId[{n}]=e|MentionSpan[{n}]=1-20000"
+                                  for n in range(1, 1001)) if at == 1 else "_"])),
     "roots": ("relations", "a 0-root\n" * 30_000),
     "a chain with mentions on it": (
         "conllu", "".join(
