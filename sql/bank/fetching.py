@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
+from attnbank.sql.bank.new_banks import check_new_place
 from attnbank.sql.bank.opening import fault_of_rows, open_to_read
 from attnbank.sql.bank.paths import (
     address_of,
@@ -61,6 +62,7 @@ def fetch(address: str, target: Path, on_bytes: Callable[[int, int | None], None
     taken = CallError(f"{target} already exists and was left unchanged.", "Name another file.")
     if place.exists():
         raise taken
+    check_new_place(place)
     url = url_of(printable)
     part, mark = place.with_name(f"{place.name}.part"), place.with_name(f"{place.name}.part.of")
     is_done = False

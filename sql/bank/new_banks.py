@@ -85,7 +85,7 @@ def create_bank(place: Path, named: Path, created_by: str) -> None:
 
 def check_free(path: Path) -> Path:
     """The resolved path of a bank to be made. Raises CallError or BankError if it is taken."""
-    place = unreserved(bank_file(path))
+    place = check_new_place(bank_file(path))
     if place.exists() and place.stat().st_size:
         raise CallError(
             f"{path} already exists and was left unchanged.", "Name a new file (-b FILE)."
@@ -93,12 +93,18 @@ def check_free(path: Path) -> Path:
     return place
 
 
-def unreserved(place: Path) -> Path:
-    """The same place; raises BankError if DuckDB would confuse its name with a schema."""
+def check_new_place(place: Path) -> Path:
+    """The same place; raises BankError if DuckDB would confuse its name, or read a log there."""
     if is_named_as_a_schema(place):
         raise BankError(
             f"A bank cannot be named {place.stem}: DuckDB would confuse it with a schema.",
             "Give it another name (-b FILE).",
+        )
+    log = Path(f"{place}.wal")
+    if log.exists() and not place.exists():
+        raise BankError(
+            f"{log} is in the way: it is the log of a bank that is no longer there.",
+            "Move it away, or use another name (-b FILE).",
         )
     return place
 

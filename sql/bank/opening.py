@@ -26,7 +26,7 @@ from attnbank.sql.bank.connections import (
     once_unlocked,
     transaction,
 )
-from attnbank.sql.bank.new_banks import create_bank, fill, unreserved
+from attnbank.sql.bank.new_banks import check_new_place, create_bank, fill
 from attnbank.sql.bank.paths import (
     address_of,
     bank_file,
@@ -221,7 +221,7 @@ def open_to_write(
     place = bank_file(path) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
         with postponed():  # takes a second at most, and must leave nothing behind
-            create_bank(unreserved(place), Path(path), created_by)
+            create_bank(check_new_place(place), Path(path), created_by)
     connection = _connected_to_write(place, Path(path), settings, reads)
     with closed_on_error(connection), translate_errors(Path(path), *_UNCHANGED):
         own = types_of(connection)

@@ -152,6 +152,21 @@ def test_a_name_that_duckdb_gives_a_schema_is_refused_in_capitals_too(tmp_path: 
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_log_of_an_earlier_bank_is_in_the_way(tmp_path: Path) -> None:
+    """DuckDB would refuse the new bank because of it."""
+    log = tmp_path / "bank.duckdb.wal"
+    log.write_bytes(b"rows")
+    bank = tmp_path / "bank.duckdb"
+    with pytest.raises(BankError, match=r"bank\.duckdb\.wal is in the way"):
+        open_to_write(bank, "test")
+    with (
+        pytest.raises(BankError, match=r"bank\.duckdb\.wal is in the way"),
+        new_banks.new_bank(bank, "test", ()),
+    ):
+        pass
+    assert [*tmp_path.iterdir()] == [log] and log.read_bytes() == b"rows"
+
+
 def test_it_is_in_the_usual_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNBANK_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
