@@ -117,6 +117,7 @@ class _Opened:
         return open, (str(self.path), "w")
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_pickled_weights_are_numbers_only(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
