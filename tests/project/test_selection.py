@@ -124,12 +124,12 @@ def test_the_end_says_what_it_cost(tmp_path: Path, processes: int) -> None:
         for seconds, name in re.findall(r"^ +(\d+\.\d\d)  (.*)$", output, re.MULTILINE)
     }
     for name in ("test_own", "test_ended_child", "test_living_child", "shared"):
-        assert 0.15 <= costs[f"test_these.py::{name}"] < 0.4, (name, output)
+        assert 0.15 <= costs[f"test_these.py::{name}"] < 1, (name, output)
     assert costs["test_these.py::test_of_shared"] < 0.1
     assert costs["test_these.py"] >= 0.6
     last = output.splitlines()[-1]
     match = re.fullmatch(
-        r"cost: \d+ s, (\d+) processor seconds, most of them for test_these.py \(1\)"
+        r"cost: \d+ s, (\d+) processor seconds, most of them for test_these.py \(\d\)"
         r" \(--costs: all\)",
         last,
     )
