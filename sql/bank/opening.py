@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
+from attnbank.sql.bank.connections import ALIAS as _ALIAS
 from attnbank.sql.bank.connections import (
-    ALIAS,
     GUARDED,
     checkpoint_and_compact,
     closed_on_error,
@@ -127,10 +127,10 @@ def open_to_read(
             name = file.name
         # The order matters: each step shuts out more, and what it needs must have been done before.
         with translate_errors(typed_path(path)):
-            once_unlocked(lambda: run(f"attach {literal(name)} as {ALIAS} (read_only)"))
+            once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             if address is not None:
                 file.revoke()
-            run(f"use {ALIAS}")
+            run(f"use {_ALIAS}")
             run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:
                 run(setting)

@@ -13,6 +13,8 @@ import os, signal
 class Killed:
     def __init__(self, connection): self.connection = connection
     def __getattr__(self, name): return getattr(self.connection, name)
+    def __eq__(self, other): return self.connection is getattr(other, "connection", other)
+    def __hash__(self): return hash(self.connection)
     def __enter__(self): return self
     def __exit__(self, *how): self.connection.close()
     def execute(self, *args):
