@@ -36,12 +36,11 @@ LINES = {
         carriage-return column-count control-character duplicate-sent-id empty-column empty-deprel
         empty-form entity-head entity-parts head-not-integer head-out-of-range head-self
         missing-head no-entity-group no-root not-utf8 other-upos range-order repeated-document
-        space-mismatch text-mismatch unbalanced-entity unclosed-entity undeclared-entity
-        withheld-form withheld-text
+        space-mismatch text-mismatch unbalanced-entity unclosed-entity withheld-form withheld-text
     """,
     ("conllu", 8): """
         bad-id cut-short cycle empty-node-id id-order misplaced-comment range-past-end root-deprel
-        two-roots
+        two-roots undeclared-entity
     """,
     ("conllu", 9): "missing-blank-line newdoc-in-sentence range-overlap",
     ("lines", 2): "too-many-words",

@@ -237,16 +237,14 @@ def test_a_model_without_special_tokens(
 
 
 @pytest.mark.slow
-def test_a_run_that_is_replaced_takes_its_probes_along(
-    probe_bank: Path, tmp_path: Path, sample: Path
-) -> None:
+def test_a_run_that_is_replaced_takes_its_probes_along(probe_bank: Path, tmp_path: Path) -> None:
     path = new_banks.put(tmp_path / "bank.duckdb")
     path.write_bytes(probe_bank.read_bytes())
     kept = train_probe(path, "right_branching", None, probe_tasks.TEST)
     train_probe(
         path, "attention", probe_tasks.TRAIN, probe_tasks.TEST, ProbeOptions(epochs=1, resamples=1)
     )
-    source, model = str(sample / "stories.conllu"), str(probe_bank.parent / "model")
+    source, model = (str(probe_bank.parent / name) for name in ("stories.conllu", "model"))
     ingest(IngestOptions((source,), path, model, replace=True))
     assert probe_tasks.table(path, "from probe")["id"].to_list() == [kept.probe]
     assert probe_tasks.table(path, "select distinct probe from probe_score")["probe"].to_list() == [
