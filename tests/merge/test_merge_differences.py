@@ -69,7 +69,8 @@ OTHERWISE = {
     ),
     "unfinished": ("update run set finished = null", r"in .*other\.duckdb it is unfinished"),
     "no run": (
-        "delete from run; delete from run_part; delete from sequence; delete from position",
+        "delete from run; delete from run_part; delete from sequence; delete from position;"
+        " delete from ablation; delete from surprisal",
         "lacks the shard 3/3",
     ),
     "content": (

@@ -31,7 +31,7 @@ def test_maps_are_those_of_each_input_alone(
     """Of four sentences, two of which have one length."""
     found, corpus = [], tmp_path / "rain.txt"
     corpus.write_text("Rain fell.\nShe saw the boy.\nIt stopped.\nRain fell on him.\n")
-    for name, tokens in (("together", 64), ("alone", 1)):
+    for name, tokens in (("together", 24), ("alone", 1)):
         bank = tmp_path / f"{name}.duckdb"
         report = ingest_into(bank, corpus, tiny_model(kind), batch_tokens=tokens)
         ((weights,),) = query_bank(

@@ -77,7 +77,8 @@ def test_the_count_of_a_run(
 ) -> None:
     """Its batches are of several transactions."""
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
-    bank, corpus = new_banks.put(tmp_path / "b.duckdb"), _corpus(tmp_path / "snow.conllu", 4)
+    bank = new_banks.put(tmp_path / "b.duckdb")
+    corpus = _corpus(tmp_path / "snow.conllu", 12 if shape.get("context") == "pair" else 4)
     options = IngestOptions((str(corpus),), bank, str(tiny_model(kind)), max_tokens=40,
                             batch_tokens=40, **shape)  # fmt: skip
     report = ingest(options)
