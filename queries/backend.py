@@ -144,7 +144,7 @@ class DuckDBBackend(Backend):
         self._sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
         self.cursors: Cursors
         if limits is None:
-            self.cursors = Cursors(path, lambda: _open(path))
+            self.cursors = Cursors(path, lambda: open_connection(path))
         else:
             self.cursors = self._sandbox["find"] = Sandbox(path, *limits)
 
@@ -226,8 +226,8 @@ class DuckDBBackend(Backend):
 class Cursors:
     """One cursor per thread, all of one connection to a bank.
 
-    `opens` is `_open`, called again after the file was released. It must not refer to these
-    cursors, which would then not be freed with their last user.
+    `opens` is `open_connection`, called again after the file was released. It must not refer to
+    these cursors, which would then not be freed with their last user.
     """
 
     def __init__(self, path: Path, opens: Callable[[], tuple[DuckDBPyConnection, bool]]) -> None:
@@ -349,7 +349,7 @@ class Sandbox(Cursors):
         """
         self.seconds = seconds
         self.memory = memory
-        super().__init__(path, lambda: _open(path, (seconds, memory)))
+        super().__init__(path, lambda: open_connection(path, (seconds, memory)))
 
     def run_select(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
@@ -407,7 +407,9 @@ class Sandbox(Cursors):
             raise query_error(error, path=self.path) from error
 
 
-def _open(path: Path, limits: tuple[float, int] | None = None) -> tuple[DuckDBPyConnection, bool]:
+def open_connection(
+    path: Path, limits: tuple[float, int] | None = None
+) -> tuple[DuckDBPyConnection, bool]:
     """Open a bank, within limits (seconds, bytes); and whether another version wrote its analyses.
 
     Raises as `open_to_read`, and QueryError if there is too little time to open it.

@@ -67,7 +67,7 @@ def test_gives_the_expected_rows(
     assert told.keys() <= {"about", "expect", "params", "given"}, "expect stands above [given]"
     assert told["about"]
     analysis, params = _analysis(case), told.get("params", {})
-    monkeypatch.setattr(backend, "_open", lambda *_: (memory.cursor(), False))
+    monkeypatch.setattr(backend, "open_connection", lambda *_: (memory.cursor(), False))
     insert_rows(memory, told["given"])
     try:
         with open_bank("memory.duckdb") as bank:

@@ -37,7 +37,7 @@ def path(
 ) -> Path:
     """Two runs of a causal model over a part of the sample, of which the second is measured."""
     bank = tmp_path_factory.mktemp("surprisal") / "bank.duckdb"
-    for options in ({"limit": 5}, {"limit": 20, "unit": "token"}):
+    for options in ({"limit": 10}, {"limit": 20, "unit": "token"}):
         ingest(IngestOptions((str(sample),), bank, str(tiny_model("gpt2")), **options))
     surprisal(bank, run=2, options=LossOptions(model=str(tiny_model("gpt2"))))
     return bank

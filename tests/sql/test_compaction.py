@@ -276,15 +276,15 @@ def test_a_file_that_is_replaced_before_it_is_locked_is_opened_again(
     """As by a command that compacts it between the two."""
     bank, other = (Path(shutil.copy(big, tmp_path / name)) for name in ("bank", "other"))
     change_bank(other, "delete from attention")
-    attached = connections._attached
+    once_unlocked = connections.once_unlocked
 
-    def attach_and_replace(*args: Any) -> duckdb.DuckDBPyConnection:
-        connection = attached(*args)
+    def open_and_replace(*args: Any) -> duckdb.DuckDBPyConnection:
+        connection = once_unlocked(*args)
         if other.exists():
             other.rename(bank)
         return connection
 
-    monkeypatch.setattr(connections, "_attached", attach_and_replace)
+    monkeypatch.setattr(connections, "once_unlocked", open_and_replace)
     with open_to_write(bank, "test") as connection:
         assert connection.execute("select count(*) from attention").fetchall() == [(0,)]
 
