@@ -239,7 +239,7 @@ except BankError as error:
     ("stop", "status"), [("failed", 1), ("killed", -9), ("full disk", 1)], ids=lambda stop: stop
 )
 def test_a_run_that_was_stopped_resumes(stop: str, status: int, bank: Path) -> None:
-    room = 1_500_000 if stop == "full disk" else 100_000_000
+    room = 850_000 if stop == "full disk" else 100_000_000
     done = run_on_disk(bank.stat().st_size + room, bank, stop, program=STOPPED)
     assert done.returncode == status
     if stop == "full disk":
