@@ -28,7 +28,7 @@ demo: $(DEMO)
 # beside the tests; what is wrong with them stands at the end.
 test: $(STAMP)
 	@$(MAKE) --no-print-directory web || true
-	@echo "Running the tests (about 4 minutes on 2 cores), checking style and types beside them"
+	@echo "Running the tests (about 3 minutes on 2 cores), checking style and types beside them"
 	@$(MAKE) --no-print-directory lint > $(VENV)/lint.txt 2>&1 & lint=$$!; \
 	$(BIN)/python -m pytest -q -n 2; status=$$?; \
 	wait $$lint || { cat $(VENV)/lint.txt; status=1; }; exit $$status
