@@ -406,7 +406,8 @@ def infer_notation(
             if first.isalpha() and is_number:
                 return TYPE_FIRST, None
             if first.isalpha() or is_number:
-                fact = f"without # global.Entity, {first!r} in ({opening} is taken for the entity"
+                fact = f"{first[:40]!r} in ({opening[:80]} is taken for the entity"
+                fact = f"without # global.Entity, {fact}"
                 return COREFUD, Departure("undeclared-entity", fact, line)
             return COREFUD, None
     return None

@@ -104,7 +104,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
     A JSON file has an object on each line, or a list of objects, with the keys of BLiMP. Any other
     file is a table in UTF-8, separated by tabs, or by commas (with quoted cells) if its name ends
-    in .csv; where the first line has none of these, by semicolons. A header names the columns good
+    in .csv; or by semicolons, if it has a header with these. A header names the columns good
     and bad (or sentence_good and sentence_bad, good_sentence and bad_sentence, or sen and wrong_sen
     as MultiBLiMP does), and may name UID or paradigm; without a header there are two columns. The
     file may be compressed with gzip. Raises CallError, with the number of the line, for an invalid
@@ -152,7 +152,9 @@ def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Fields]]:
     elif text:
         is_csv = source.path.name.removesuffix(".gz").lower().endswith(".csv")
         usual = "," if is_csv else "\t"
-        separator = ";" if usual not in text and ";" in text else usual
+        # A text may have a semicolon, so that only a header says that they separate columns.
+        is_header = {"good", "bad"} <= {*_column_roles(text.split(";"), line)}
+        separator = ";" if usual not in text and is_header else usual
         texts = (f"{text}\n" for _, text in lines)
         rows = _split_rows(chain([f"{text}\n"], texts), line, separator, is_quoted=is_csv)
         yield from _table_rows(rows)

@@ -127,8 +127,9 @@ def _unexpected(
     names = sorted({words[name] for name in expected if name in words})
     alternatives = ", ".join(names[:_MAX_EXPECTED]) if len(names) <= _MAX_EXPECTED else ""
     line, at = text.split("\n")[position.line - 1], position.column - 1
-    for layered in re.finditer(r"(\w+)\[(\w+)\]", line):  # as in FEATS
-        if layered.start() < at < layered.end():
+    start = max(0, at - 100)  # not the whole line, whose search may take its length squared
+    for layered in re.finditer(r"(\w+)\[(\w+)\]", line[start : at + 100]):  # as in FEATS
+        if layered.start() < at - start < layered.end():
             name = f"{layered[1]}__{layered[2]}"
             fact = "a layered feature is written with two underscores."
             return RequestError(position, fact, f"Write {name}.")
