@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -190,35 +191,81 @@ def cached_result(
     """The cached answer of an analysis for these values and this run; None if there is none."""
     if (run is not None and not run.is_finished) or not answer_cache.has_cache(connection):
         return None
+    # The row first, then its answer: a filter over the whole table reads every answer in it.
+    rows = connection.execute(
+        f"select rowid, row_count, finished, seconds from {answer_cache.TABLE} where question = ?"
+        " and state = ? and isfinite(finished) and isfinite(seconds) limit 1",
+        [
+            answer_cache.question(connection, analysis, arguments, None if run is None else run.id),
+            answer_cache.state(connection),
+        ],
+    ).fetchall()
+    if not rows:
+        return None
+    number, count, finished, seconds = rows[0]
+    answers = connection.execute(
+        f"select answer from {answer_cache.TABLE} where rowid = ? and octet_length(answer) <= ?",
+        [number, answer_cache.MOST_BYTES],
+    ).fetchall()
+    frame = _from_ipc(answers[0][0], _empty_frame(connection, analysis)) if answers else None
+    if frame is None or frame.height != count:
+        return None  # damaged: it is computed again
+    return CachedResult(frame, finished, seconds)
+
+
+def _empty_frame(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> pl.DataFrame:
+    """The columns of an analysis, without rows."""
+    columns = (
+        f"cast(null as {column.type}) as {quoted(column.name)}" for column in analysis.columns
+    )
+    return frame_of_relation(connection.query(f"select {', '.join(columns)} where false"))
+
+
+def _from_ipc(answer: bytes, empty: pl.DataFrame) -> pl.DataFrame | None:
+    """The rows that `to_ipc` made bytes of; None unless they have the columns of `empty`.
+
+    Of a bank from somebody else the bytes may be anything. What they unpack to is never more than
+    they are: no part of them is compressed, or a dictionary.
+    """
     import pyarrow as pa  # imported late: it is a fifth of the time of a short command
 
     try:
-        # The row first, then its answer: a filter over the whole table reads every answer in it.
-        rows = connection.execute(
-            f"select rowid, row_count, finished, seconds from {answer_cache.TABLE}"
-            " where question = ? and state = ? limit 1",
-            [
-                answer_cache.question(
-                    connection, analysis, arguments, None if run is None else run.id
-                ),
-                answer_cache.state(connection),
-            ],
-        ).fetchall()
-        if not rows:
-            return None
-        number, count, finished, seconds = rows[0]
-        ((answer,),) = connection.execute(
-            f"select answer from {answer_cache.TABLE} where rowid = ?", [number]
-        ).fetchall()
+        for message in pa.ipc.MessageReader.open_stream(answer):
+            is_batch = message.type == "record batch"
+            if message.type != "schema" and (not is_batch or _is_compressed(message.metadata)):
+                return None
         with pa.ipc.open_stream(answer) as reader:
+            if not reader.schema.equals(empty.to_arrow().schema):
+                return None
             table = reader.read_all()
         table.validate(full=True)
-        frame = frame_of_arrow(table, table.column_names)
-    except (duckdb.BinderException, duckdb.CatalogException, pa.ArrowException, OSError):
-        return None  # an older bank's table, or a damaged answer: it is computed again
-    if frame.columns != [column.name for column in analysis.columns] or frame.height != count:
+        return frame_of_arrow(table, table.column_names)
+    except (pa.ArrowException, OSError, struct.error, QueryError):
         return None
-    return CachedResult(frame, finished, seconds)
+
+
+def _is_compressed(metadata: Any) -> bool:
+    """Whether the body of a record batch is compressed; pyarrow reads it, but does not say so.
+
+    The metadata is a FlatBuffers table of type Message, whose field 2 is the table RecordBatch,
+    whose field 3 is there if it is compressed (Message.fbs of the Arrow format). Raises
+    struct.error if it is not such a table.
+    """
+
+    def field(table: int, number: int) -> int:
+        """The place of a field, or 0 if the table does not have it."""
+        (back,) = struct.unpack_from("<i", metadata, table)
+        (size,) = struct.unpack_from("<H", metadata, table - back)
+        if 4 + 2 * number >= size:
+            return 0
+        (offset,) = struct.unpack_from("<H", metadata, table - back + 4 + 2 * number)
+        return table + offset if offset else 0
+
+    def table_at(place: int) -> int:
+        (offset,) = struct.unpack_from("<I", metadata, place)
+        return place + int(offset)
+
+    return bool(field(table_at(field(table_at(0), 2)), 3))
 
 
 def to_ipc(rows: pl.DataFrame) -> bytes:

@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 
 SCHEMA = "kept"
 TABLE = f"{SCHEMA}.result"
+_COLUMNS = {
+    "question": "varchar not null", "state": "varchar not null", "analysis": "varchar not null",
+    "run": "integer", "row_count": "bigint not null", "answer": "blob not null",
+    "seconds": "double not null", "code_version": "varchar not null",
+    "finished": "timestamp not null",
+}  # fmt: skip
 CREATE = (
     f"create schema if not exists {SCHEMA}",
-    f"create table if not exists {TABLE} (question varchar not null, state varchar not null,"
-    " analysis varchar not null, run integer, row_count bigint not null, answer blob not null,"
-    " seconds double not null, code_version varchar not null, finished timestamp not null)",
+    f"create table if not exists {TABLE} ({', '.join(map(' '.join, _COLUMNS.items()))})",
 )
+# The most bytes of an answer; nothing larger is stored or read.
+MOST_BYTES = 64_000_000
 _STATE = """
     select concat(bank.changes, ' ', frequencies.n, ' ', frequencies.digest)
     from {schema}.bank
@@ -84,13 +90,22 @@ def state(connection: DuckDBPyConnection, schema: str = "main") -> str:
 
 
 def has_cache(connection: DuckDBPyConnection) -> bool:
-    """Whether the bank has the table of cached answers; a view of that name does not count."""
-    row = connection.execute(
-        "select count(*) from duckdb_tables() where database_name = current_database()"
-        " and schema_name = ? and table_name = 'result' and not temporary",
+    """Whether the bank has the table of cached answers, with its own columns.
+
+    A view of that name does not count, nor a table with columns that are computed when it is read.
+    """
+    own = "database_name = current_database() and schema_name = ? and table_name = 'result'"
+    tables = connection.execute(
+        f"select count(*) from duckdb_tables() where {own} and not temporary", [SCHEMA]
+    ).fetchall()
+    if tables != [(1,)]:
+        return False
+    columns = connection.execute(
+        "select column_name, lower(data_type), column_default from duckdb_columns()"
+        f" where {own} order by column_index",
         [SCHEMA],
     ).fetchall()
-    return row == [(1,)]
+    return columns == [(name, type_.split()[0], None) for name, type_ in _COLUMNS.items()]
 
 
 def store(connection: DuckDBPyConnection, answers: Sequence[CachedAnswer]) -> None:

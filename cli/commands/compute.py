@@ -170,8 +170,6 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
     ]
 
 
-# The largest answer that is cached.
-MOST_BYTES = 64_000_000
 # Seconds between writes of finished rows: opening the bank to write is slow, but an interrupt
 # must not lose much.
 _WRITES_AFTER = 15.0
@@ -275,9 +273,10 @@ def _answer_analysis(
     rows = bank.query(name, **arguments)
     seconds = time.perf_counter() - start
     answer = to_ipc(rows)
-    if len(answer) > MOST_BYTES:
+    if len(answer) > answer_cache.MOST_BYTES:
         raise CallError(
-            f"The answer of {name} has {len(answer):,} bytes; the limit is {MOST_BYTES:,}.",
+            f"The answer of {name} has {len(answer):,} bytes;"
+            f" the limit is {answer_cache.MOST_BYTES:,}.",
             "Do not cache it: run the query when you need it.",
         )
     return CachedAnswer(

@@ -26,7 +26,9 @@ from attnbank.cli.output import (
 )
 from attnbank.ingest.corpora.document import LEFT_OUT
 from attnbank.sql.bank.new_banks import is_named_as_a_schema
+from attnbank.sql.bank.opening import fault_of_rows
 from attnbank.sql.bank.paths import typed_path
+from attnbank.sql.errors import damaged
 from attnbank.sql.messages import escape_control, join_names
 from attnbank.sql.run_choice import behaviour_lines
 
@@ -57,14 +59,20 @@ _CHOICES = {
 
 
 @command("info")
+@click.option("--check", is_flag=True, help="Check all rows of the bank first, as merge does.")
 @output_options
-def info(ctx: click.Context) -> None:
+def info(ctx: click.Context, check: bool) -> None:
     """Show what is in the bank: runs, models, corpora, and what was skipped.
 
     -f json has all of it in one object; the other formats for programs have the runs.
+
+    With --check, a bank whose rows contradict each other is an error: try it on a bank that
+    somebody gave you.
     """
     chosen = check_output(ctx)
     with open_named_bank(ctx) as bank:
+        if check and (fault := fault_of_rows(bank.connection)):
+            raise damaged(typed_path(bank.path), fault)
         contents = bank.info()
     if chosen not in ("table", "json"):
         write_frame(ctx, contents.runs)

@@ -25,6 +25,7 @@ MOST_ROWS = 100_000  # lines of a sentence, comments and empty nodes counted
 MOST_WORDS = 32_767  # of a sentence: word.index is a SMALLINT
 MOST_CONSTITUENTS = 32_767  # of a sentence: constituent.number is a SMALLINT
 MOST_CHARACTERS = 32_767  # of a word
+MOST_OF_A_LABEL = 1_000  # characters of a relation or part of speech
 MOST_COVERED = 1_000_000  # words in a sentence's mentions, those in several counted several times
 MOST_DIGITS = 9  # of an id or a head; int() itself raises ValueError from 4,301 on
 MOST_FACTOR = 200  # compression ratio of a gzip file; text has 3 to 20

@@ -28,6 +28,7 @@ from attnbank.ingest.corpora.document import (
     LEAST_FREE,
     LINES,
     MOST_CHARACTERS,
+    MOST_OF_A_LABEL,
     MOST_PIPE,
     MOST_WORDS,
     TEXT,
@@ -594,12 +595,22 @@ def _check_sentences(
 
 def _size_problem(sentence: Sentence) -> Problem | None:
     words = sentence.words
-    long = ((at, w.form) for at, w in enumerate(words, start=1) if len(w.form) > MOST_CHARACTERS)
+    long = (
+        at
+        for at, word in enumerate(words, start=1)
+        if len(word.form) > MOST_CHARACTERS
+        or len(word.deprel or "") > MOST_OF_A_LABEL
+        or len(word.upos or "") > MOST_OF_A_LABEL
+    )
     if len(words) > MOST_WORDS:
         id, fact = "too-many-words", f"the sentence has {len(words):,} words"
     elif first_long := next(long, None):
-        at, form = first_long
-        id, fact = "word-too-long", f"word {at} has {len(form):,} characters: {form[:20]}..."
+        word = words[first_long - 1]
+        label = max(word.deprel or "", word.upos or "", key=len)
+        is_form = len(word.form) > MOST_CHARACTERS
+        text = word.form if is_form else label
+        of = f"word {first_long}" if is_form else f"the label of word {first_long}"
+        id, fact = "word-too-long", f"{of} has {len(text):,} characters: {text[:20]}..."
     elif sentence.empty_nodes > MOST_WORDS:
         id, fact = "too-many-words", f"the sentence has {sentence.empty_nodes:,} empty nodes"
     else:

@@ -620,7 +620,7 @@ class _PairBatches(_Batches):
     def rows(self, scored: _ScoredPairs) -> BatchRows:
         """Return the rows of pairs; with all heads only those that the bank does not have."""
         source, pairs, nats = scored
-        self.unmeasurable[source] += int(np.isnan(nats[0]).any(1).sum())
+        self.unmeasurable[source] += int((~np.isfinite(nats[0])).any(1).sum())
         rows = BatchRows(0, len(pairs), effort=len(pairs))
         count, numbers = len(pairs), np.array([pair.number for pair in pairs])
         columns = {
@@ -660,4 +660,4 @@ def _text(encoded: Encoded, at: int | None = None, after: int | None = None) -> 
 
 
 def _nullable(values: np.ndarray) -> pa.Array:
-    return pa.array(values, mask=np.isnan(values))
+    return pa.array(values, mask=~np.isfinite(values))

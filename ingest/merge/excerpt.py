@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.merge.sources import OF, SOURCE, Source, source_of
+from attnbank.ingest.merge.sources import OF, Source, source_of
 from attnbank.ingest.store.saved import SavedRelation, create_view
-from attnbank.sql import answer_cache, provenance, registry
+from attnbank.sql import provenance, registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.new_banks import check_free, new_bank
@@ -23,7 +23,7 @@ from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import FINISH_IT, CallError
 from attnbank.sql.export_format import condition
 from attnbank.sql.messages import join_names
-from attnbank.sql.names import literal, qualified_name
+from attnbank.sql.names import literal
 from attnbank.sql.run_choice import find_run
 
 Keep = Literal["weights", "peaks"]
@@ -133,7 +133,6 @@ class _Taking:
             for table in registry.tables():
                 if table not in (*_OWN, "run", *last):
                     self._copy(table)
-            self._copy_answers()
             for table in last:
                 self._copy(table)
             self._rename()
@@ -178,23 +177,6 @@ class _Taking:
         order = f" order by {_ORDER[table]}" if table in _ORDER else ""
         taken = f"select own.* from {OF}{table} as own where {rest}{order}"
         self._rows(f"insert into main.{table} by name {taken}")
-
-    def _copy_answers(self) -> None:
-        """Copy the cached answers about a run, if every run is taken whole: some compare runs."""
-        left = f"select id from {OF}run where id not in ({self.runs})"
-        if not self.source.has_answers or self.cut or self._rows(left):
-            return
-        for statement in answer_cache.CREATE:
-            self.connection.execute(statement)
-        self.connection.execute(
-            f"insert into {answer_cache.TABLE} by name select * replace ($new as state) from"
-            f" {qualified_name(SOURCE, answer_cache.SCHEMA)}.result"
-            " where run is not null and state = $old",
-            {
-                "new": answer_cache.state(self.connection),
-                "old": answer_cache.state(self.connection, f"{SOURCE}.main"),
-            },
-        )
 
     def _rename(self) -> None:
         """Say in the rows of the runs what of them is here."""

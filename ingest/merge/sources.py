@@ -35,9 +35,11 @@ from attnbank.sql.outputs import MANIFEST, expanded, files_of_bank
 SOURCE = "source"
 OF = f"{SOURCE}.main."
 
-# The text of a table may have so many bytes, or so many times those of its files: Parquet names a
-# text that comes again by a number, and a bank of such a text would fill any disk.
-MOST_TEXT, MOST_TIMES = 10**9, 100
+# A table may unpack to so many bytes, or so many times those of its files: Parquet writes a text or
+# a number that is repeated only once, and a bank of such rows would fill any disk.
+MOST_UNPACKED, MOST_TIMES = 10**9, 100
+# The least bytes of a value, an element of a list included.
+_LEAST = 4
 # SQL for the bytes of a value, by its type.
 _BYTES = {
     "VARCHAR": "strlen({})",
@@ -176,9 +178,18 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
 
     The types of columns that users made may differ, as Parquet does not have every type.
     """
+    size = sum(file.bytes for file in table.files)
+    most = max(MOST_UNPACKED, MOST_TIMES * size)
     if table.files:
         files = ", ".join(literal(str(home / file.path)) for file in table.files)
         source = f"read_parquet([{files}], hive_partitioning = false)"
+        with reading(export, table):  # before a value is read: a list of 10^9 takes minutes
+            ((values,),) = connection.execute(
+                f"select coalesce(sum(num_values), 0) from parquet_metadata([{files}])"
+            ).fetchall()
+        if values * _LEAST > most:
+            fault = f"{table.name} has {size:,} bytes, but unpacks to {values:,} values"
+            raise invalid_source(export, fault)
     else:
         nulls = (f"null::{type_} as {quoted(name)}" for name, type_ in table.columns.items())
         source = f"(select {', '.join(nulls)} where false)"
@@ -192,8 +203,7 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         ((rows, text_bytes),) = connection.execute(
             f"select count(*), {text or 0} from {source}"
         ).fetchall()
-    size = sum(file.bytes for file in table.files)
-    if text_bytes > max(MOST_TEXT, MOST_TIMES * size):
+    if text_bytes > most:
         fault = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
         raise invalid_source(export, fault)
     have = {name: type_ for name, type_, *_ in described}

@@ -46,7 +46,7 @@ from attnbank.sql.bank.upgrading import (
     types_of,
 )
 from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
-from attnbank.sql.ids import LARGEST_OWNER
+from attnbank.sql.ids import LARGEST_OWNER, read_shards
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.names import literal, quoted
 from attnbank.sql.outputs import remove_parts
@@ -65,6 +65,12 @@ _OF_WORDS = dict.fromkeys(("first_word", "last_word", "head_word"), "word")
 
 # Tables whose rows of no input are read by nobody: `merge` says that it leaves them out.
 _OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "gradient"})
+
+# Tables of measurements, of which no number is infinite or NaN.
+_OF_MEASUREMENTS = (
+    "ablation", "head_distance", "head_embedding", "attention_tree", "probe_score", "probe_weight",
+    "surprisal", "ablated_surprisal", "minimal_pair", "ablated_pair",
+)  # fmt: skip
 
 _UNCHANGED = ("the bank was left unchanged", "type the same command again")
 
@@ -330,8 +336,10 @@ def fault_of_rows(connection: DuckDBPyConnection) -> str | None:
         fault_of_catalog(connection)
         or _first_fault(connection, "text")
         or _lost_row(connection)
+        or _row_of_another_shard(connection)
         or _first_fault(connection, "inputs")
         or _first_fault(connection, "weights")
+        or _infinite_number(connection)
     )
 
 
@@ -355,5 +363,43 @@ def _lost_row(connection: DuckDBPyConnection) -> str | None:
                     f" from {table} as own where own.{column} is not null"
                     f" and own.{column} not in (select id from {target})"
                 )
+    rows = connection.execute(f"{' union all '.join(selects)} limit 1").fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def _row_of_another_shard(connection: DuckDBPyConnection) -> str | None:
+    """A corpus or run with a document that is not in its shard; `sql/ids.py` says which are."""
+    of_a_run = "id in (select document from sequence where run = $id)"
+    for kind, column, condition in (
+        ("corpus", "shard", "corpus = $id"),
+        ("run", "options['shard']", of_a_run),
+    ):
+        for id, name, text in connection.execute(
+            f"select id, left(name, 40), {column} from {kind} where {column} is not null"
+        ).fetchall():
+            try:
+                shards = read_shards(text)
+            except ValueError:
+                return f"its {kind} {name} has an invalid shard: {text[:40]!r}"
+            ((index,),) = connection.execute(
+                f"select min(index) from document where {condition}"
+                " and not list_contains($numbers, (index - 1) % $count + 1)",
+                {"id": id, "numbers": sorted(shards.numbers), "count": shards.count},
+            ).fetchall()
+            if index is not None:
+                return f"its {kind} {name} has document {index}, but is shard {text[:40]}"
+    return None
+
+
+def _infinite_number(connection: DuckDBPyConnection) -> str | None:
+    """A table of measurements with a number that is infinite or NaN."""
+    tables = columns_of_this_format()
+    selects = [
+        f"select 'its table {table} has a number that is not finite ({column})' from {table}"
+        f" where not isfinite({column})"
+        for table in _OF_MEASUREMENTS
+        for column, type_ in tables[table].items()
+        if type_ in ("DOUBLE", "FLOAT")
+    ]
     rows = connection.execute(f"{' union all '.join(selects)} limit 1").fetchall()
     return str(rows[0][0]) if rows else None

@@ -35,6 +35,13 @@ def test_show_tells_it(damaged: Path, cli: Cli) -> None:
     assert printed.count("\n") == 2 and "bug" not in printed
 
 
+def test_info_checks_all_rows_if_asked(damaged: Path, whole: Path, cli: Cli) -> None:
+    shown = cli("-b", whole, "info").out
+    assert cli("-b", whole, "info", "--check").out == shown
+    cli("-b", damaged, "info")
+    assert TOLD in cli("-b", damaged, "info", "--check", status=1).err
+
+
 def test_any_error_is_looked_into(damaged: Path, whole: Path) -> None:
     assert TOLD in error_message(IndexError("of a list"), damaged)[0]
     told = "unexpected IndexError: of a list"

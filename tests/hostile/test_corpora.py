@@ -277,6 +277,17 @@ def test_a_sentence_left_out_hands_on_the_document_that_it_begins(tmp_path: Path
     assert isinstance(second, Sentence) and second.document is None
 
 
+def test_a_relation_of_a_thousand_characters_is_the_longest(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.conllu"
+    assert "\tnsubj\t" in hostile.RAIN or "\troot\t" in hostile.RAIN
+    label = "root:" + "x" * 995
+    path.write_text("".join(hostile.RAIN.replace("root", name) for name in (label, label + "x")))
+    sentence, problem = _read(path)
+    assert isinstance(sentence, Sentence)
+    assert isinstance(problem, Problem) and problem.id == "word-too-long"
+    assert "the label of word" in problem.fact and "has 1,001 characters: root:xxx" in problem.fact
+
+
 @pytest.mark.parametrize("data", [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\x91" * 100,
                                   b"\xc6\xff\xff\xff\xff", b"\xc1", b"", b"\xdc"])  # fmt: skip
 def test_msgpack_that_promises_too_much(data: bytes) -> None:

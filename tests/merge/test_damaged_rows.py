@@ -39,9 +39,19 @@ sequence;layer;head;from_position;weights
     "attention_top": """
 sequence;layer;head;from_position;to_positions;weights;rest
 1;1;1;0;[1];[0.5];0.5
+1;1;1;1;[1];[0.75];0.25
 """,
-    "gradient": "sequence;layer;head;from_position;gradients\n1;1;1;0;[0.5, -0.5]\n",
-    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n1,1,1,0,1,0.5\n",
+    "gradient": "sequence;layer;head;from_position;gradients\n"
+    "1;1;1;0;[0.5, -0.5]\n1;1;1;1;[0.5, -0.5]\n",
+    "peak": """
+sequence,layer,head,position,most_attended,most_attended_weight
+1,1,1,0,1,0.5
+1,1,1,1,0,0.25
+1,1,2,0,1,0.5
+1,1,2,1,0,0.25
+2,1,1,0,,
+2,1,2,0,,
+""",
     "surprisal": "run,word,nats\n1,1,0.5\n",
 }
 NAN = "list_transform({}, lambda weight: cast('nan' as float))"
@@ -67,6 +77,39 @@ DAMAGE = {
     "update sequence set run = 9": "sequence has rows that belong to no run",
     "update sequence set document = 9": "sequence has rows that belong to no document",
     "update position set word = 9 where word = 3": "position has rows that belong to no word",
+    "update sequence set id = 3 where id = 2; update position set sequence = 3 where sequence = 2":
+        "the id of the input 3 is not that of its place in its corpus",
+    "update sequence set sentence = null where id = 2;"
+    " update sequence set id = 4 where id = 2; update position set sequence = 4 where sequence = 2":
+        "the id of the input 4 is not that of its place in its corpus",
+    "insert into corpus by name select * replace (2 as id, 'y' as name) from corpus;"
+    " update run set corpus = 2": "the input 1 is of another corpus than its run",
+    "insert into position from position where sequence = 1": "does not have the 2 positions",
+    "update position set word = 3 - word where sequence = 1":
+        "the words of the input 1 are not in the order of the text",
+    "update position set word = 1 where sequence = 1": "not in the order of the text",
+    "update position set last_word = 1 where word = 2": "not in the order of the text",
+    "update position set word = null, last_word = 2 where word = 2": "not in the order of the text",
+    "update sentence set document = 1, index = id; update sequence set document = 1;"
+    " update mention set document = 1; update position set last_word = 3 where word = 2;":
+        "a position of the input 1 has words of two sentences",
+    "update sentence set document = 1, index = id; update sequence set document = 1;"
+    " update mention set document = 1; update position set word = 2 where word = 3":
+        "the input 2 has words of another sentence than its own",
+    "update corpus set shard = '1/2'": "its corpus x has document 2, but is shard 1/2",
+    "update corpus set shard = '3/2'": "its corpus x has an invalid shard: '3/2'",
+    "update run set options = map {'shard': '2/2'}":
+        "its run x has document 1, but is shard 2/2",
+    "update word set head_index = 0": "the words of sentence 1 do not have one root",
+    "update word set head_index = 1 where id = 3": "the words of sentence 2 do not have one root",
+    "update word set head_index = 3 - index where sentence = 1":
+        "the words of sentence 1 do not have one root",
+    "update word set head_index = 1 where id = 1; update word set head_index = null where id = 2":
+        "the heads of sentence 1 form a cycle",
+    "update mention set first_word = 2, last_word = 1 where id = 1":
+        "a mention of document 1 ends before it begins",
+    "update mention set head_word = 1, first_word = 2 where id = 1":
+        "a mention of document 1 has its head outside",
     "update document set corpus = 9": "the id of document 1 is not that of its place in its corpus",
     "update document set index = 1": "two documents of a corpus have the same place",
     "insert into departure values (1, 9, '', '', '')": "departure has rows that belong to no",
@@ -76,10 +119,23 @@ DAMAGE = {
     "update document set index = index + 1": "the id of document 1 is not that of its place",
     "update mention set id = id + 1099511627776": "the ids of document 1 are those of another",
     "update surprisal set word = 9": "surprisal has rows that belong to no word",
+    "update surprisal set nats = 'nan'": "surprisal has a number that is not finite (nats)",
+    "update surprisal set nats = 'inf'": "surprisal has a number that is not finite (nats)",
     "update peak set most_attended_weight = 'nan'": "peak has rows that no map has",
     "update peak set most_attended = 2": "peak has rows that no map has",
     "update peak set layer = 2": "peak has rows that no map has",
     "update peak set position = 2": "peak has rows that no map has",
+    "insert into peak from peak": "peak has rows twice",
+    "insert into attention from attention": "attention has rows twice",
+    "insert into attention_map from attention_map": "attention_map has rows twice",
+    "delete from peak where position = 1": "peak lacks rows of maps",
+    "delete from attention where from_position = 1": "attention lacks rows of maps",
+    "delete from peak where sequence = 2": "peak lacks the maps of the input 2",
+    "delete from attention_map where head = 2": "attention_map lacks the maps of the input",
+    "update run set keep = 'weights'; delete from attention where sequence = 2":
+        "attention lacks the maps of the input 2",
+    "update run set keep = 'top:1'": "attention_top lacks the maps of the input",
+    "update run set options = map {'gradients': 'true'}": "gradient lacks the maps of the input 2",
     "update attention set from_position = 2 where sequence = 1": "attention has rows that no map",
     "update attention_top set from_position = 2": "attention_top has rows that no map has",
     "update gradient set from_position = 2": "gradient has rows that no map has",
@@ -175,6 +231,10 @@ CATALOG = {
     "update model set id = 8388608; update run set model = 8388608": "its model m has the number",
     "insert into used_id values ('run', 8388608)": "its deleted run has the number 8388608",
     "update run set name = repeat('x', 1000000)": "a name in it has 1000000 characters (xxx",
+    "update word set deprel = repeat('x', 1000000)": "a relation in it has 1000000 characters",
+    "update word set upos = repeat('x', 9000)": "a part of speech in it has 9000 characters",
+    "update run set started = 'infinity'": "its run has a time that is not finite",
+    "update run_part set finished = '-infinity'": "its run has a time that is not finite",
 }
 
 

@@ -148,11 +148,29 @@ def test_texts_that_are_far_more_than_their_file_are_refused(
         connection.execute(f"copy own to '{file}' (format parquet)")
     _forge(exported, lambda manifest: _count(manifest, "skipped", 3000))
     assert sources.of_export(0, exported).manifest is not None
-    monkeypatch.setattr(sources, "MOST_TEXT", 10**6)
+    monkeypatch.setattr(sources, "MOST_UNPACKED", 10**6)
     message = r"skipped has [0-9,]+ bytes, but unpacks to 30,003,000 bytes of text"
     with pytest.raises(BankError, match=message):
         import_export(exported, tmp_path / "new.duckdb")
     assert not (tmp_path / "new.duckdb").exists()
+
+
+def test_lists_that_are_far_more_than_their_file_are_refused(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before they are read: 10^9 elements fit into a file of 187 kB, and take minutes."""
+    monkeypatch.setattr(sources, "MOST_UNPACKED", 10**6)
+    file = exported / "attention" / "run=1" / "rows.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"create table own as from read_parquet('{file}', hive_partitioning = false)"
+        )
+        connection.execute("update own set weights = [0 for place in range(1000000)]")
+        connection.execute(f"copy own to '{file}' (format parquet, compression zstd)")
+    _forge(exported, lambda manifest: None)
+    message = r"attention has [0-9,]+ bytes, but unpacks to 2,000,[0-9]+ values"
+    with pytest.raises(BankError, match=message):
+        import_export(exported, tmp_path / "new.duckdb")
 
 
 def _count(manifest: dict[str, Any], table: str, rows: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 import pytest
 from bank_rows import change_bank, query_bank
 from command_line import Cli, run_python
@@ -24,7 +25,7 @@ from attnbank.ingest.derived.computations import STEPS, cache_answers
 from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import open_bank
-from attnbank.sql import registry
+from attnbank.sql import answer_cache, registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.export_format import export
 from attnbank.sql.registry import all_analyses, analyses
@@ -131,6 +132,68 @@ def _forge(bank: Path, rows: pl.DataFrame) -> None:
         connection.execute(
             "update kept.result set answer = ? where analysis = 'best_head'", [to_ipc(rows)]
         )
+
+
+def _stream(table: pa.Table, compression: str | None = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def test_an_answer_that_compute_did_not_make_is_not_read(bank: Path) -> None:
+    """Compressed, of other columns or types, of other rows, or no answer at all."""
+    assert compute_and_cache(bank, "best_head", {}, replace=False) is not None
+    with open_bank(bank) as opened:
+        rows = opened.query("best_head").to_arrow()
+    columns = {name: rows.column(name) for name in rows.column_names}
+    places = pa.array(range(len(rows)))
+    forged = {
+        "as it is": _stream(rows),
+        "compressed": _stream(rows, "zstd"),
+        "a dictionary": _stream(
+            pa.table(columns | {"relation": rows["relation"].dictionary_encode()})
+        ),
+        "other columns": _stream(rows.rename_columns([f"x{name}" for name in rows.column_names])),
+        "a struct": _stream(pa.table(columns | {"n": pa.StructArray.from_arrays([places], ["x"])})),
+        "a list": _stream(pa.table(columns | {"n": pa.array([[1]] * len(rows))})),
+        "bytes": _stream(
+            pa.table(columns | {"relation": rows["relation"].cast(pa.large_binary())})
+        ),
+        "a wide decimal": _stream(pa.table(columns | {"n": places.cast(pa.decimal256(60, 0))})),
+        "fewer rows": _stream(rows.slice(1)),
+        "half": _stream(rows)[:200],
+        "no bytes": b"",
+        "other bytes": b"\xff" * 1000,
+    }
+    for what, answer in forged.items():
+        with duckdb.connect(str(bank)) as connection:
+            connection.execute("update kept.result set answer = ?", [answer])
+        assert _is_cached(bank) == (what == "as it is"), what
+
+
+@pytest.mark.parametrize("change", [
+    "update kept.result set finished = 'infinity'",
+    "update kept.result set seconds = 'nan'",
+    "alter table kept.result add column more integer default 1",
+    "alter table kept.result rename to old;"
+    " create table kept.result (question varchar, state varchar, analysis varchar,"
+    " run integer, row_count bigint, answer blob, seconds double generated always"
+    " as (1.0) virtual, code_version varchar, finished timestamp);"
+    " insert into kept.result select * exclude (seconds) from kept.old",
+])  # fmt: skip
+def test_answers_in_another_table_are_not_read(bank: Path, change: str) -> None:
+    assert compute_and_cache(bank, "best_head", {}, replace=False) is not None
+    assert _is_cached(bank)
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute(change)
+    assert not _is_cached(bank)
+
+
+def _is_cached(bank: Path) -> bool:
+    with open_bank(bank) as opened:
+        return opened.cached("best_head") is not None
 
 
 @pytest.mark.slow
@@ -293,7 +356,7 @@ def test_a_reason_is_told_once_for_all_analyses(
 def test_a_long_answer_is_not_kept(read: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnbank.cli.commands import compute as keeping
 
-    monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(answer_cache, "MOST_BYTES", 1_000)
     with pytest.raises(CallError, match="the limit is 1,000"):
         keeping.compute_and_cache(read, "head_accuracy", {"subtypes": True}, replace=False)
     with open_bank(read) as bank:

@@ -20,7 +20,11 @@ sequence;layer;head;from_position;weights
 1;1;1;1;[0.25, 0.75]
 {SECOND};1;1;0;[1.0]
 """,
-    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n1,1,1,1,0,0.5\n",
+    "peak": f"""
+sequence,layer,head,position,most_attended,most_attended_weight
+1,1,1,1,0,0.5
+{SECOND},1,1,0,,
+""",
     "skipped": "corpus,run,reason\n1,,bad-id\n2,2,too-long\n",
     "head_embedding": "run\n1\n2\n",
 }

@@ -1,4 +1,4 @@
--- Invalid models, runs and names of a bank: numbers that loops run up to, and names that are printed.
+-- Invalid models, runs and names of a bank: numbers that loops run up to, and names and times that are printed.
 select
     'its model ' || left(name, 40) || ' has ' || layers || ' layers of ' || heads || ' heads'
     || coalesce(', and the numbers of ' || len(layer_numbers), '') as reason
@@ -36,6 +36,36 @@ from (
     select name from run
     union all
     select name from corpus
+    union all
+    select name from saved_relation
+    union all
+    select ablation from ablation_set
+    union all
+    select name from ablation_set
 ) as named_row
 where length(name) > $longest
+union all
+select 'a ' || kind || ' in it has ' || length || ' characters'
+from (
+    select 'relation' as kind, max(length(deprel)) as length from word
+    union all
+    select 'part of speech', max(length(upos)) from word
+) as longest_label
+where length > $longest
+union all
+select 'its ' || kind || ' has a time that is not finite'
+from (
+    select 'run' as kind, started, finished from run
+    union all
+    select 'run', started, finished from run_part
+    union all
+    select 'ablation', started, finished from ablation_set
+    union all
+    select 'probe', started, finished from probe
+    union all
+    select 'saved relation', saved, null from saved_relation
+    union all
+    select 'computation', finished, null from computation
+) as timed_row
+where not isfinite(started) or not isfinite(finished)
 limit 1

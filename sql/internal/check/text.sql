@@ -1,10 +1,11 @@
 -- Contradictions in the text of a bank: in its documents, sentences, words and mentions, and their ids.
-with words_of_sentence as (
+with recursive words_of_sentence as (
     select
         sentence, count(*) as words, count(distinct index) as indexes, min(index) as first_index,
         max(index) as last_index, min(id) as first_word, max(id) as last_word,
         min(id - index) as least_start, max(id - index) as largest_start,
-        min(head_index) as least_head, max(head_index) as largest_head
+        min(head_index) as least_head, max(head_index) as largest_head,
+        count(*) filter (where head_index = 0) as roots, count(*) = count(head_index) as has_whole_tree
     from word
     group by all
 ),
@@ -17,6 +18,7 @@ checked_sentence as (
         or words_of_sentence.last_index <> words_of_sentence.words
         or words_of_sentence.least_head < 0 or words_of_sentence.largest_head > sentence.words
             as is_faulty,
+        words_of_sentence.roots > 1 or words_of_sentence.roots = 0 and words_of_sentence.has_whole_tree as has_no_root,
         coalesce(words_of_sentence.least_start <> words_of_sentence.largest_start, false) as is_mixed
     from sentence
     left join words_of_sentence on words_of_sentence.sentence = sentence.id
@@ -40,13 +42,28 @@ document_extent as (
     group by all
 ),
 
+-- In each step the ancestor of every word that is twice as far away as before: a sentence has at most 32,767 words, so
+-- that only on the way to a cycle are there any after 15 steps.
+ancestor as (
+    select sentence, index, head_index as ancestor_index, 0 as step
+    from word
+    where head_index > 0
+    union all
+    select below.sentence, below.index, above.ancestor_index, below.step + 1
+    from ancestor as below
+    inner join ancestor as above on above.sentence = below.sentence and above.index = below.ancestor_index
+    where below.step < 15
+),
+
 mention_extent as (
     select
         document, count(*) as mentions, count(distinct id) as ids, min(id) as first_mention,
         max(id) as last_mention, count(distinct entity) as entities,
         min(entity) as first_entity, max(entity) as last_entity,
         min(least(first_word, last_word, head_word)) as least_word,
-        max(greatest(first_word, last_word, head_word)) as largest_word
+        max(greatest(first_word, last_word, head_word)) as largest_word,
+        bool_or(first_word > last_word) as is_reversed,
+        bool_or(head_word not between first_word and last_word) as has_head_outside
     from mention
     group by all
 )
@@ -84,6 +101,14 @@ select 'the words of sentence ' || id || ' are not the ' || words || ' that it s
 from checked_sentence
 where is_faulty
 union all
+select 'the words of sentence ' || id || ' do not have one root'
+from checked_sentence
+where has_no_root
+union all
+select 'the heads of sentence ' || sentence || ' form a cycle'
+from ancestor
+where step = 15
+union all
 select 'the ids of document ' || document || ' are not consecutive'
 from ordered_sentence
 where is_mixed or id <> sentence_before + 1 or first_word <> word_before + 1
@@ -103,4 +128,12 @@ where not coalesce(
     and mention_extent.largest_word <= document_extent.last_word,
     false
 )
+union all
+select 'a mention of document ' || document || ' ends before it begins'
+from mention_extent
+where is_reversed
+union all
+select 'a mention of document ' || document || ' has its head outside'
+from mention_extent
+where has_head_outside
 limit 1
