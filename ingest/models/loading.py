@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnbank.ingest.masked import MaskedLM, inputs_on
+from attnbank.ingest.models.attend import Attention, find_attention
 from attnbank.ingest.models.attention_behaviour import (
     Batching,
     Sources,
@@ -60,6 +61,7 @@ _OWN_CONFIG = "Use the config.json that it was saved with."
 # The operations by which transformers initialises weights at random.
 _IN_PLACE = {getattr(torch.ops.aten, name).default for name in ("normal_", "uniform_", "erfinv_")}
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
+_TRIED_TOKENS = 8
 _SPACES = {"▁", "Ġ"}  # tokens that a tokenizer may have without any vocabulary
 
 
@@ -140,6 +142,19 @@ class Model:
             for module in place_in:
                 hooks.enter_context(module.register_forward_hook(hand, prepend=True))
             self.attentions(ids, mask, segments)
+
+    def find_attention(self) -> Attention:
+        """Find the calls of attention; of the model with its head, if it was loaded with one.
+
+        Raises ModelError if heads cannot be replaced.
+        """
+        length = min(_TRIED_TOKENS, self.facts.max_positions or _TRIED_TOKENS)
+        words = [(5 + 7 * at) % vocabulary_rows(self.module) for at in range(length)]
+        ids = torch.tensor([words])
+        mask, segments = torch.ones_like(ids), torch.zeros_like(ids)
+        inputs = inputs_on(self.device, ids, mask, segments if self.takes_segments else None)
+        maps = self.attentions(ids, mask, segments)
+        return find_attention(self.module_with_head or self.module, inputs, maps)
 
 
 def load(
