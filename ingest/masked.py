@@ -12,30 +12,23 @@ weight, 1/L for L tokens (special tokens included, padding not), so that its out
 its values, and a layer by disabling all its heads. The other replacement makes the output zero.
 The same seeded masks are used for the whole model and every variant. The layers below the disabled
 one have the same output as in the whole model, which is cached.
-
-Heads are disabled by an attention function that stays registered with transformers until the
-interpreter exits, and keeps this module alive. So nothing may be imported here that crashes when it
-is freed that late, as DuckDB's bindings do.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import eager_mask
 
+from attnbank.ingest.models.attend import Call, find_attention, replace_heads
 from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import Ablate, IngestOptions, Replacement
 from attnbank.sql.errors import AttnbankError
@@ -49,7 +42,7 @@ SHARE = 0.15
 _TO_MASK, _TO_MASK_OR_RANDOM = 0.8, 0.9
 # Padded tokens of one backward pass, which holds the outputs of all layers: in BERT 0.6 MB a token.
 TOKENS_AT_ONCE = 512
-_IMPLEMENTATION = "attnbank_ablation"
+_TRIED_TOKENS = 8  # the length of an input to try a model with
 
 
 @dataclass(frozen=True)
@@ -301,27 +294,6 @@ class Variant:
     head: int | None = None
 
 
-# Called by `_attend` with an attention module, the outputs of its heads and their values; returns
-# the outputs to use.
-_replace_in_pass: ContextVar[Callable[[Any, Tensor, Tensor], Tensor]] = ContextVar("replace")
-
-
-def _attend(
-    module: Any, query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any
-) -> Any:
-    """Run the model's own eager attention, and let `_replace_in_pass` change its outputs.
-
-    They are [B, T, H, D].
-    """
-    eager = sys.modules[type(module).forward.__module__].eager_attention_forward
-    output, weights = eager(module, query, key, value, *others, **named)
-    return _replace_in_pass.get()(module, output, value), weights
-
-
-AttentionInterface.register(_IMPLEMENTATION, _attend)
-AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
-
-
 def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
     """Return the variants in the order they are run: the whole model, then each head or layer."""
     layer_numbers = range(1, layers + 1)
@@ -336,30 +308,19 @@ def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
 class Ablation:
     """Measures the loss of a model with each of its heads or layers disabled in turn.
 
-    Raises AttnbankError for a model that does not use transformers' attention functions.
+    Raises ModelError for a model whose heads cannot be replaced.
     """
 
     def __init__(self, model: MaskedLM, ablate: Ablate, replacement: Replacement) -> None:
         self.replacement: Replacement = replacement
         self._model = model
-        calls, _, output = self._pass(Variant("none"), *tiny_batch(model), output_attentions=True)
-        names = {module: name for name, module in model.module.named_modules()}
-        if not calls or len(calls) != len(output.attentions):
-            raise AttnbankError(
-                f"The attention of {type(model.module).__name__} cannot be replaced: it does not"
-                " go through transformers' attention functions.",
-                "Leave --ablate out, or use BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ...",
-            )
-        self.variants = list_variants(ablate, len(calls), calls[-1][1])
-        self._layers = []
-        for module, _ in calls:
-            # Its name, up to the last number in it, is that of its layer.
-            layer = re.match(r"(.*\.\d+)(\.|$)", names[module])
-            if layer is None:
-                raise AttnbankError(
-                    f"Cannot tell which layer {names[module]} belongs to.", "Leave --ablate out."
-                )
-            self._layers.append(model.module.get_submodule(layer[1]))
+        ids = torch.tensor([model.vocabulary[:_TRIED_TOKENS]])
+        segments = torch.zeros_like(ids) if model.takes_segments else None
+        inputs = inputs_on(model.device, ids, torch.ones_like(ids), segments)
+        with torch.inference_mode():
+            maps = model.module(**inputs, output_attentions=True).attentions
+        self._attention = find_attention(model.module, inputs, maps)
+        self.variants = list_variants(ablate, len(maps), self._attention.heads)
 
     def losses(
         self, ids: Tensor, attention_mask: Tensor, segments: Tensor, masked: list[InputMask]
@@ -370,85 +331,19 @@ class Ablation:
         outputs: list[Any] = []  # of each layer of the whole model
         for sums, variant in zip(totals, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
-            with replay_layers(self._layers, outputs, below):
-                _, losses, _ = self._pass(variant, batch, attention_mask, segments)
+            disable = partial(self._disable, variant)
+            with (
+                self._attention.watch(after=disable, outputs=outputs, below=below),
+                torch.inference_mode(),
+            ):
+                losses, _ = self._model.losses(batch, attention_mask, segments)
             np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
         return totals
 
-    def _pass(
-        self,
-        variant: Variant,
-        batch: MaskedBatch,
-        attention_mask: Tensor,
-        segments: Tensor,
-        **settings: Any,
-    ) -> tuple[list[tuple[Any, int]], Tensor, Any]:
-        """Run one variant.
-
-        Return the attention modules in the order of their calls, each with its number of heads; the
-        losses [M]; and the model's output.
-        """
-        calls: list[tuple[Any, int]] = []
-        real = attention_mask.float().to(
-            self._model.device
-        )  # [B, T], 1 for a token and 0 for padding
-
-        def replace(module: Any, output: Tensor, value: Tensor) -> Tensor:
-            heads = output.shape[2]
-            calls.append((module, heads))
-            # Layers below the disabled one are replayed, so the first call is that of its layer.
-            if variant.layer is None or len(calls) > 1:
-                return output
-            head = variant.head
-            disabled = slice(None) if head is None else slice(head - 1, head)
-            output = output.clone()
-            if self.replacement == "zero":
-                output[:, :, disabled] = 0
-            else:  # with grouped-query attention, several heads share their values
-                value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, disabled]
-                weights = real / real.sum(1, keepdim=True)
-                output[:, :, disabled] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
-            return output
-
-        config = self._model.module.config
-        before, config._attn_implementation = config._attn_implementation, _IMPLEMENTATION
-        token = _replace_in_pass.set(replace)
-        try:
-            with torch.inference_mode():
-                losses, output = self._model.losses(batch, attention_mask, segments, **settings)
-        finally:
-            _replace_in_pass.reset(token)
-            config._attn_implementation = before
-        return calls, losses, output
-
-
-@contextmanager
-def replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
-    """Context manager in which the first `below` calls of the layers return cached `outputs`.
-
-    The other calls run, and fill `outputs` if it is empty. Calls are counted, not layers, because
-    ALBERT calls one layer several times.
-    """
-    calls = 0
-
-    def replay(forward: Callable[..., Any]) -> Callable[..., Any]:
-        def replay(*arguments: Any, **named: Any) -> Any:
-            nonlocal calls
-            at, calls = calls, calls + 1
-            if at < below:
-                return outputs[at]
-            output = forward(*arguments, **named)
-            if at == len(outputs):
-                outputs.append(output)
-            return output
-
-        return replay
-
-    with ExitStack() as stack:
-        for layer in dict.fromkeys(layers):
-            layer.forward = replay(layer.forward)
-            stack.callback(delattr, layer, "forward")
-        yield
+    def _disable(self, variant: Variant, call: Call) -> None:
+        if variant.layer == call.number + 1:
+            heads = range(call.heads) if variant.head is None else [variant.head - 1]
+            replace_heads(call, heads, self.replacement)
 
 
 class Tally:

@@ -34,7 +34,8 @@ from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from attnbank.ingest.losses.head_sets import HeadReplacement
-from attnbank.ingest.masked import inputs_on, logits_at, replay_layers
+from attnbank.ingest.masked import inputs_on, logits_at
+from attnbank.ingest.models.attend import replay_layers
 from attnbank.ingest.models.families import LAYOUTS, Values
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError

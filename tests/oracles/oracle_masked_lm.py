@@ -109,10 +109,18 @@ def attention(model: Any, edit: Edit) -> Iterator[None]:
         weights = edit(layer, exp / exp.sum(-1, keepdim=True))
         return (weights @ value).transpose(1, 2).contiguous(), weights
 
+    def softmax(scores: Tensor, *others: Any, **named: Any) -> Tensor:
+        nonlocal layer
+        layer += 1
+        return edit(layer, own(scores, *others, **named))
+
     file: Any = sys.modules[type(model).__module__]
-    own = file.eager_attention_forward
-    file.eager_attention_forward = attend
+    name = "eager_attention_forward"
+    if not hasattr(file, name):  # MPNet: no other softmax is in it
+        file, name = torch.nn.functional, "softmax"
+    own = getattr(file, name)
+    setattr(file, name, softmax if name == "softmax" else attend)
     try:
         yield
     finally:
-        file.eager_attention_forward = own
+        setattr(file, name, own)

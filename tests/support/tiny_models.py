@@ -142,6 +142,12 @@ _OF_WORDPIECES: dict[str, Callable[[int], Any]] = {
     "nystromformer": _made("Nystromformer", **_ENCODER),
     "squeezebert": _made("SqueezeBert", embedding_size=32, **_ENCODER),
     "big_bird": _made("BigBird", block_size=8, num_random_blocks=1, **_ENCODER),
+    # It computes attention without a softmax.
+    "reformer": _made(
+        "Reformer", attention_head_size=8, attn_layers=["local"] * 3, axial_pos_embds=False,
+        feed_forward_size=64, max_position_embeddings=96, is_decoder=False,
+        local_attn_chunk_length=96, local_num_chunks_before=0, local_num_chunks_after=0,
+    ),
     "gpt-oss": _made("GptOss", head_dim=8, **_EXPERTS, **_DECODER),
     # Hybrids: only some of their layers have attention.
     "qwen3-next": _made(
