@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -31,16 +30,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.hooks import RemovableHandle
 
 from attnbank.ingest.losses.head_sets import HeadReplacement
 from attnbank.ingest.masked import inputs_on, logits_at
-from attnbank.ingest.models.attend import replay_layers
-from attnbank.ingest.models.families import LAYOUTS, Values
+from attnbank.ingest.models.attend import Attention, Call, replace_heads
 from attnbank.ingest.models.loading import Model
-from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.tokenizer import BYTES, InputTokenizer
-from attnbank.sql.errors import CallError
 
 # Disabled heads: 0-based heads by the 0-based index of their layer among those with attention.
 Heads = Mapping[int, Sequence[int]]
@@ -98,8 +93,7 @@ class Surprisal:
 class Scorer:
     """Scores spans of tokens with the LM head of a model.
 
-    `score` and `add_head_outputs` raise ModelError for a model family whose heads cannot be
-    disabled.
+    `score` and `add_head_outputs` raise ModelError for a model whose heads cannot be replaced.
     """
 
     def __init__(self, model: Model, chunk_tokens: int = 2048) -> None:
@@ -154,24 +148,26 @@ class Scorer:
             for _ in sets:
                 yield self._forward(chunk)
             return
-        window = self.model.facts.sliding_window
-        if replacement == "uniform" and window is not None and chunk.ids.shape[1] > window:
-            raise CallError(
-                f"{self.model.facts.name} has layers with a sliding window of {window:,} tokens,"
-                " which is shorter than some inputs.",
-                "Use --with zero or --with mean, or a run with a smaller --max-tokens.",
-            )
         outputs: list[Any] = []  # of each layer of the whole model
         if sets[0]:  # otherwise the first set is the whole model, and fills the outputs
-            with replay_layers(self.values.layers, outputs, 0):
+            with self._attention.watch(outputs=outputs):
                 self._forward(chunk)
         for disabled in sets:
             below = min(disabled, default=0)
-            with (
-                replay_layers(self.values.layers, outputs, below),
-                self._disable_heads(chunk, disabled, replacement),
-            ):
-                yield self._forward(chunk)
+            disable = partial(self._disable, disabled, replacement)
+            with self._attention.watch(after=disable, outputs=outputs, below=below):
+                predictions = self._forward(chunk)
+            yield predictions
+
+    def _disable(self, disabled: Heads, replacement: HeadReplacement, call: Call) -> None:
+        heads = disabled.get(call.number, ())
+        if not heads:
+            return
+        if replacement == "mean":
+            assert self.means is not None
+            replace_heads(call, heads, self.means[call.number][list(heads)])
+        else:
+            replace_heads(call, heads, replacement)
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         model = self.model
@@ -299,19 +295,13 @@ class Scorer:
             np.array([point.ends for _, point in points]),
         )
 
+    def find_heads(self) -> Attention:
+        """Find the heads of the model, once. Raises ModelError if they cannot be replaced."""
+        return self._attention
+
     @cached_property
-    def values(self) -> Values:
-        """Where the model keeps the values and outputs of its heads."""
-        facts, module = self.model.facts, self.model.module
-        layout = LAYOUTS.get(module.config.model_type)
-        if layout is None:
-            raise ModelError(
-                f"Heads of {module.config.model_type} ({facts.name}) cannot be disabled: this"
-                " family of models is not supported.",
-                f"Use a model of one of these families: {', '.join(sorted(LAYOUTS))}.",
-            )
-        numbers = facts.layer_numbers or range(1, facts.layers + 1)
-        return Values.from_module(facts.name, module, tuple(numbers), facts.heads, layout)
+    def _attention(self) -> Attention:
+        return self.model.find_attention()
 
     def add_head_outputs(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
         """Add the outputs of all heads, summed over the tokens of texts, to `sums`.
@@ -321,66 +311,18 @@ class Scorer:
         """
         rows = [_ModelInput(text.ids, text.segments, [_Point(0, 0, 0)]) for text in texts]
         for chunk in self._chunks(rows):
-            with ExitStack() as hooks:
-                for at, layer in enumerate(self.values.layers):
-                    record = partial(self._add_layer_outputs, chunk, sums, at)
-                    output = layer.get_submodule(self.values.layout.output)
-                    hooks.enter_context(output.register_forward_pre_hook(record))
+            with self._attention.watch(after=partial(self._add_outputs, chunk, sums)):
                 self._forward(chunk)
         return sum(len(text.ids) for text in texts)
 
-    def _add_layer_outputs(
-        self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, inputs: tuple[Any, ...]
-    ) -> None:
-        by_head = torch.unflatten(inputs[0], -1, (self.values.heads, -1)).double()
+    def _add_outputs(self, chunk: Chunk, sums: list[Tensor], call: Call) -> None:
+        assert call.output is not None
+        by_head = call.output.double()
         total = torch.einsum("bt,bthd->hd", chunk.mask.to(by_head), by_head)
-        if at == len(sums):
+        if call.number == len(sums):
             sums.append(total)
         else:
-            sums[at] += total
-
-    @contextmanager
-    def _disable_heads(
-        self, chunk: Chunk, disabled: Heads, replacement: HeadReplacement
-    ) -> Iterator[None]:
-        """Context manager in which the outputs of some heads are replaced."""
-        with ExitStack() as hooks:
-            for at, heads in disabled.items():
-                for hook in self._replace_heads(chunk, at, list(heads), replacement):
-                    hooks.enter_context(hook)
-            yield
-
-    def _replace_heads(
-        self, chunk: Chunk, at: int, heads: list[int], replacement: HeadReplacement
-    ) -> Iterator[RemovableHandle]:
-        """Yield the hooks that replace the outputs of heads of a layer."""
-        layer, layout = self.values.layers[at], self.values.layout
-        value_outputs: list[Tensor] = []
-
-        def record(module: Any, inputs: Any, output: Tensor) -> None:
-            value_outputs.append(self.values.by_head(layer, output))
-
-        def replace(module: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-            output = inputs[0].clone()
-            by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
-            if replacement == "zero":
-                by_head[:, :, heads] = 0
-            elif replacement == "mean":
-                assert self.means is not None
-                by_head[:, :, heads] = self.means[at][heads].to(by_head)
-            else:
-                value = value_outputs.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
-                real = chunk.mask.to(value)[:, :, None, None]
-                if self.model.facts.causal:
-                    mean = (value * real).cumsum(1) / real.cumsum(1)
-                else:
-                    mean = ((value * real).sum(1) / real.sum(1))[:, None]
-                by_head[:, :, heads] = mean
-            return (output, *inputs[1:])
-
-        if replacement == "uniform":
-            yield layer.get_submodule(layout.value).register_forward_hook(record)
-        yield layer.get_submodule(layout.output).register_forward_pre_hook(replace)
+            sums[call.number] += total
 
 
 @dataclass(frozen=True)

@@ -367,6 +367,8 @@ class _SurprisalJob:
                     "Name the same model (--model), or ingest the corpus with this one.",
                 )
         self.scorer = Scorer(self.model, options.batch_tokens)
+        if self.sets:
+            self.scorer.find_heads()
         stored_options, tokens = run["options"] or {}, options.batch_tokens
         ingest_options = IngestOptions(
             (), Path(), facts.name, context=run["context"],

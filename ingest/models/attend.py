@@ -232,9 +232,11 @@ def replace_heads(
     else:
         reach = call.reach if call.reach.shape[1] == 1 else call.reach[:, heads]
         values = call.values_of(heads)
-        share = reach.to(values)
-        share = share / share.sum(-1, keepdim=True).clamp(min=1)  # padding may reach nothing
-        output[:, :, heads] = (share @ values).transpose(1, 2)
+        # In float64 the order of a sum hardly matters, so other inputs do not. MPS has none.
+        wide = torch.float32 if output.device.type == "mps" else torch.float64
+        total = (reach.to(wide) @ values.to(wide)).to(output)
+        count = reach.sum(-1, keepdim=True).clamp(min=1)  # padding may reach nothing
+        output[:, :, heads] = (total / count).transpose(1, 2)
     call.output = output
 
 
@@ -312,7 +314,7 @@ class Attention:
         watched = _Pass(before, after, below)
         with ExitStack() as stack:
             if outputs is not None and self.can_replay:
-                stack.enter_context(replay_layers(self.layers, outputs, below))
+                stack.enter_context(_replay_layers(self.layers, outputs, below))
             if self.is_own_code:
                 stack.enter_context(_OwnCode(watched, self.heads))
             else:
@@ -321,7 +323,7 @@ class Attention:
 
 
 @contextmanager
-def replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
+def _replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
     """Context manager in which the first `below` calls of the layers return cached `outputs`.
 
     The other calls run, and fill `outputs` if it is empty. Calls are counted, not layers, because

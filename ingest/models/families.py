@@ -1,8 +1,7 @@
 """What is known of single architectures, by the `model_type` of their configurations.
 
 FAMILIES has the exceptions: most models need none, since their configuration, arguments and shapes
-are enough. LAYOUTS says where a model has its value vectors, for measures and for turning heads
-off.
+are enough. LAYOUTS says where a model has its value vectors, for measures.
 
 A head adds to the output at token a, for each token b, alpha(a, b) f(x_b), where f(x) = (x W_V +
 b_V) W_O of that head (Kobayashi et al. 2020, section 3; the output's own bias belongs to no token).

@@ -228,6 +228,16 @@ def test_names_that_cannot_be_used(name: str, bank: Path) -> None:
     )
 
 
+def test_a_model_whose_heads_cannot_be_replaced_is_refused_before_anything_is_written(
+    tiny_masked_lm: Models, few: Path, ingested: Ingested, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = ingested(few / "press.conllu", tiny_masked_lm("reformer"))
+    assert _ablate(bank, "--heads", "1-1") == 1
+    error = capsys.readouterr().err
+    assert "Heads of ReformerForMaskedLM" in error and error.count("\n") == 2
+    assert query_bank(bank, "from ablation_set") == []
+
+
 @pytest.mark.slow
 def test_another_ablation_of_the_name_is_refused(
     bank: Path, capsys: pytest.CaptureFixture[str]

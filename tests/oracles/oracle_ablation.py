@@ -23,7 +23,12 @@ _QUERY = {
     "mpnet": "attention.attn.q",
     "gpt2": "attn.c_attn",
     "gpt_neox": "attention.query_key_value",
-    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), "self_attn.q_proj"),
+    "albert": "attention.query",
+    "modernbert": "attn.Wqkv",
+    "phi3": "self_attn.qkv_proj",
+    **dict.fromkeys(
+        ("llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "granite"), "self_attn.q_proj"
+    ),
 }
 _OUTPUT = {
     **dict.fromkeys(("bert", "roberta", "electra", "deberta"), "attention.output.dense"),
@@ -31,12 +36,19 @@ _OUTPUT = {
     "mpnet": "attention.attn.o",
     "gpt2": "attn.c_proj",
     "gpt_neox": "attention.dense",
-    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), "self_attn.o_proj"),
+    "deberta-v2": "attention.output.dense",
+    "albert": "attention.dense",
+    "modernbert": "attn.Wo",
+    "opt": "self_attn.out_proj",
+    **dict.fromkeys(
+        ("llama", "mistral", "qwen2", "qwen3", "gemma", "olmo2", "phi3", "granite"),
+        "self_attn.o_proj",
+    ),
 }
 
 
 def layers_of(model: Any) -> list[Any]:
-    """The layers of a model, first to last."""
+    """The layers of a model, first to last; ALBERT has one for all."""
     lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
     path = _OUTPUT[model.config.model_type]
     for each in lists:
@@ -44,7 +56,7 @@ def layers_of(model: Any) -> list[Any]:
             each[0].get_submodule(path)
         except AttributeError:
             continue
-        return list(each)
+        return list(each) if len(each) > 1 else [each[0]] * model.config.num_hidden_layers
     raise AssertionError(f"no layers with {path}")
 
 
@@ -81,7 +93,9 @@ def _even_out(model: Any, layer: int, head: int, count: int) -> None:
     kind = model.config.model_type
     query = layers_of(model)[layer].get_submodule(_QUERY[kind])
     weight = query.weight.T if kind == "gpt2" else query.weight  # [queries (keys, values), hidden]
-    parts = 3 * count if kind in ("gpt2", "gpt_neox") else count
+    parts = 3 * count if kind in ("gpt2", "gpt_neox", "modernbert") else count
+    if kind == "phi3":
+        parts += 2 * model.config.num_key_value_heads
     size = weight.shape[0] // parts
     start = {"gpt_neox": 3 * head}.get(kind, head) * size
     weight[start : start + size] = 0
