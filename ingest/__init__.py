@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attnbank.sql.errors import require_extra
 
 if TYPE_CHECKING:
+    from attnbank.ingest.losses.edges import Edges
     from attnbank.ingest.losses.head_sets import AblateOptions, HeadSet, LossOptions
     from attnbank.ingest.losses.surprisal import ablate, surprisal
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
     from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
-    "AblateOptions", "HeadSet", "IngestOptions", "LossOptions", "ablate", "add_run", "add_text",
-    "annotate", "estimate", "estimate_series", "import_export", "import_exports", "ingest",
-    "ingest_series", "ingest_to_export",
-    "merge_banks", "save_relation", "surprisal",
+    "AblateOptions", "Edges", "HeadSet", "IngestOptions", "LossOptions", "ablate", "add_run",
+    "add_text", "annotate", "estimate", "estimate_series", "import_export", "import_exports",
+    "ingest", "ingest_series", "ingest_to_export", "merge_banks", "save_relation", "surprisal",
 ]  # fmt: skip
 
 # Packages of the extra `ingest` without which no bank can be filled.
@@ -43,6 +43,7 @@ _MODULES = {
     "add_run": "precomputed",
     **dict.fromkeys(("ablate", "surprisal"), "losses.surprisal"),
     **dict.fromkeys(("AblateOptions", "HeadSet", "LossOptions"), "losses.head_sets"),
+    "Edges": "losses.edges",
     "add_text": "store.corpus",
     **dict.fromkeys(("estimate", "estimate_series", "ingest", "ingest_series"), "run"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),

@@ -26,10 +26,12 @@ BITS = 40
 # that would come next is always valid.
 LARGEST_OWNER = 1 << (63 - BITS)
 
+# Columns of ids of words; others are named after the table that they refer to.
+OF_WORDS = ("first_word", "last_word", "head_word", "attended_word")
 # What a column of ids refers to, by its name; `id` is that of its table.
 OWNERS = {
     **dict.fromkeys(("document", "sentence", "word", "mention", "entity"), "corpus"),
-    **dict.fromkeys(("first_word", "last_word", "head_word"), "corpus"),
+    **dict.fromkeys(OF_WORDS, "corpus"),
     "sequence": "run",
 }
 # Tables whose ids are numbers from 1 on.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from importlib.resources import as_file, files
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -52,6 +52,7 @@ from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.ingest import FILLING
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.format import formats
+from attnbank.ingest.losses.edges import CutAt, EdgeDirection, Edges
 from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     Head,
@@ -287,7 +288,7 @@ def measure_with_progress(
 
 def print_estimate(seconds: float, sets: int, sentences: int) -> None:
     """Print the estimated duration of a measurement."""
-    without = f" and without {count_noun(sets, 'set')} of heads" if sets else ""
+    without = f" and without {count_noun(sets, 'set')}" if sets else ""
     about = duration(max(1.0, seconds))
     notify(f"About {about} for {count_noun(sentences, 'sentence')}, with all heads{without}")
 
@@ -303,10 +304,18 @@ def print_measured(report: SurprisalReport) -> None:
     parts = [count_noun(report.words, "word")]
     parts += [f"{count_noun(count, 'pair')} of {source}" for source, count in report.pairs.items()]
     if report.sets:
-        parts.append(f"without {count_noun(report.sets, 'set')} of heads")
+        what = "of edges" if report.edges else "of heads"
+        parts.append(f"without {count_noun(report.sets, 'set')} {what}")
         if report.controls:
             parts[-1] += f" and {report.controls:,} random ones"
     notify(f"Measured {report.run}: {', '.join(parts)}")
+    for name, edges in report.edges.items():
+        notify(f"{name}: {count_noun(edges, 'edge')} cut")
+    if report.missing_edges:
+        notify(
+            f"controls lack {report.missing_edges:,} of their edges: inputs have too few other"
+            " pairs of words at the same distance"
+        )
     for line in without_surprisal_lines(report.first_words, report.sharing_words):
         notify(line)
     if report.ends:
@@ -564,7 +573,7 @@ _USUAL_TOP = 5
 
 @dataclass(frozen=True, kw_only=True)
 class SetOptions:
-    """The sets of heads that `attnbank ablate` disables."""
+    """The sets of heads that `attnbank ablate` disables, and the edges that it cuts."""
 
     heads: tuple[str, ...] = option_field(
         (),
@@ -588,18 +597,49 @@ class SetOptions:
     top: int | None = option_field(
         None, f"How many heads --best takes. Default: {_USUAL_TOP}.", least=1, most=None
     )
+    layers: tuple[str, ...] = option_field(
+        (),
+        "A set: all heads of some layers, counted from 1 (5-10, or 7). Can be repeated.",
+        multiple=True,
+        metavar="LAYERS",
+    )
     each_head: bool = option_field(
         False, "A set for each head of the model, without controls.", flag="each"
     )
     together: bool = option_field(False, "Also one set with the heads of all other sets.")
+    edges: tuple[str, ...] = option_field(
+        (),
+        "Disable no heads: cut the attention between each word of a relation (a saved one too) and"
+        " its head, in the heads of each set; in all heads if no set is named. Can be repeated.",
+        multiple=True,
+        metavar="RELATION",
+        shell_complete=complete_names("relation"),
+    )
+    direction: EdgeDirection | None = option_field(  # noqa: RUF009 (it makes a dataclass field)
+        None,
+        "Which attention --edges cuts: of the dependent to its head, of the head to its dependent,"
+        " or both (default). In a causal model only the later of two words attends.",
+        choices=get_args(EdgeDirection),
+    )
+
+    at: CutAt | None = option_field(  # noqa: RUF009
+        None,
+        "Where --edges cuts: at the word that attends (default); or, as a causal model has"
+        " predicted a word before it reads it, at the token from which the word is predicted.",
+        choices=get_args(CutAt),
+    )
 
     def __post_init__(self) -> None:
         if self.top is not None and not self.best:
             raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
-        if not (self.heads or self.query or self.best or self.each_head):
+        for flag, value in (("--direction", self.direction), ("--at", self.at)):
+            if value is not None and not self.edges:
+                raise CallError(f"{flag} needs --edges.", "Add --edges RELATION, or leave it out.")
+        named = self.heads or self.query or self.best or self.layers or self.each_head
+        if not (named or self.edges):
             raise CallError(
                 "No set of heads was named.",
-                "Give --heads, --query, --best or --each: --heads 3-1,4-2",
+                "Give --heads, --query, --best, --layers or --each (--heads 3-1,4-2), or --edges.",
             )
 
 
@@ -636,7 +676,8 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     "objects --best obj --top 5 --controls 20",
     cls=BankCommand,
     sections={
-        "Sets of heads": ("heads", "query", "best", "top", "each_head", "together"),
+        "Sets of heads": ("heads", "query", "best", "top", "layers", "each_head", "together"),
+        "Edges": ("edges", "direction", "at"),
         "Controls": ("replacement", "controls", "controls_from", "seed"),
         "Outcomes": ("agreement", "pairs"),
         "Model": ("model", "device", "trust_remote_code", "batch_tokens"),
@@ -649,11 +690,12 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
 @_replace_option
 @quiet_option()
 def ablate(ctx: click.Context, /, name: str, run: str | None, replace: bool, **values: Any) -> None:
-    """Disable sets of heads and measure what gets worse, compared with random sets of the same
-    size.
+    """Disable sets of heads, or cut single edges, and measure what gets worse, compared with
+    random ones.
 
     NAME is the name of the ablation in the bank. Heads are disabled between attention and the
-    output projection, and the model reads the inputs of the run again. This measures the
+    output projection. With --edges all heads stay, and only the attention between words that a
+    relation connects is cut. The model reads the inputs of the run again. This measures the
     surprisal of each word and, with --agreement and --pairs, which sentence of each pair is
     more probable. See the analyses ablation_effect, agreement_accuracy and minimal_pair. To
     resume an interrupted measurement, type the same command again.
@@ -668,6 +710,7 @@ def ablate(ctx: click.Context, /, name: str, run: str | None, replace: bool, **v
             raise CallError("--together needs at least two sets of heads.", "Leave it out.")
         all_heads = tuple(sorted({head for head_set in sets for head in head_set.heads}))
         sets.append(HeadSet("together", all_heads, "--together"))
+    sets = list(_with_edges(sets, named, read))
     if named.each_head and options.controls is None:
         options = dataclasses.replace(options, controls=0)
     from attnbank.ingest import ablate as disable
@@ -695,10 +738,47 @@ def _head_sets(bank: Bank, named: SetOptions, run: Run) -> Iterator[HeadSet]:
         heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)
         pairs = tuple((layer, head) for layer, head in heads.rows())
         yield HeadSet(relation, pairs, f"--best {relation} --top {top}")
+    for text in dict.fromkeys(named.layers):
+        yield HeadSet(f"layers {text}", _heads_of_layers(text, run), f"--layers {text}")
     if named.each_head:
         for layer in run.numbers:
             for head in range(1, run.heads + 1):
                 yield HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
+
+
+def _heads_of_layers(text: str, run: Run) -> tuple[Head, ...]:
+    matched = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", text.strip())
+    first, last = (int(matched[1]), int(matched[2] or matched[1])) if matched else (1, 0)
+    heads = tuple(
+        (layer, head)
+        for layer in run.numbers
+        if first <= layer <= last
+        for head in range(1, run.heads + 1)
+    )
+    if not heads:
+        raise CallError(
+            f"{text!r} names no layers of the model.",
+            f"Its layers are {min(run.numbers)} to {max(run.numbers)}: --layers"
+            f" {min(run.numbers)}-{max(run.numbers)}",
+        )
+    return heads
+
+
+def _with_edges(sets: list[HeadSet], named: SetOptions, run: Run) -> Iterator[HeadSet]:
+    """Yield the sets; with --edges, those in which the edges of each relation are cut."""
+    if not named.edges:
+        yield from sets
+        return
+    everywhere = tuple((layer, head) for layer in run.numbers for head in range(1, run.heads + 1))
+    for relation in dict.fromkeys(named.edges):
+        edges = Edges(relation, named.direction or "both", named.at or "word")
+        if not sets:
+            yield HeadSet(relation, everywhere, f"--edges {relation}", edges=edges)
+        for head_set in sets:
+            yield dataclasses.replace(
+                head_set, name=f"{relation} in {head_set.name}",
+                chosen_by=f"--edges {relation} {head_set.chosen_by}", edges=edges,
+            )  # fmt: skip
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:

@@ -1,4 +1,8 @@
-"""Sets of heads that are disabled together, and random sets of the same size as controls."""
+"""Sets of heads that are disabled together, or in which edges are cut, and their controls.
+
+A control of heads is a random set of the same size; one of edges cuts random edges in the same
+heads (`edges.py`).
+"""
 # ruff: noqa: RUF009 (`option` makes a dataclass field, which ruff cannot see.)
 
 from __future__ import annotations
@@ -9,11 +13,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from attnbank.ingest.losses.edges import Edges
 from attnbank.ingest.options import MOST_SEED, TRUST_HELP
 from attnbank.sql.errors import FINISH_IT, CallError
 from attnbank.sql.header import RunChoice
@@ -24,8 +29,9 @@ if TYPE_CHECKING:
 
     from attnbank.sql.run_choice import Run
 
-# What the output of a disabled head is replaced by, before the output projection.
-HeadReplacement = Literal["zero", "mean", "uniform"]
+# What the output of a disabled head is replaced by, before the output projection; of edges: mask
+# (before the softmax, so that other weights of the row grow) or zero (after it).
+HeadReplacement = Literal["zero", "mean", "uniform", "mask"]
 ControlsFrom = Literal["layers", "any"]
 Head = tuple[int, int]  # a layer and a head, both 1-based
 
@@ -72,20 +78,21 @@ class LossOptions:
 
 @dataclass(frozen=True)
 class AblateOptions(LossOptions):
-    """How disabled heads are replaced, and which controls they are compared with."""
+    """How disabled heads or edges are replaced, and which controls they are compared with."""
 
-    replacement: HeadReplacement = _of_sets(
-        "zero",
-        "What replaces the output of a disabled head, before the output projection: zero; its mean"
-        " over the tokens of the run; or the mean of the values that a token can attend to (uniform"
-        " attention).",
+    replacement: HeadReplacement | None = _of_sets(
+        None,
+        "What replaces the output of a disabled head, before the output projection: zero (default);"
+        " its mean over the tokens of the run; or the mean of the values that a token can attend to"
+        " (uniform attention). Of edges: mask (default) removes them before the softmax, so that"
+        " the other weights grow; zero drops their weights after it.",
         choices=get_args(HeadReplacement),
         flag="with",
     )
     controls: int | None = _of_sets(
         None,
-        f"Random sets of the same size for each set. Default: {DEFAULT_CONTROLS}, or all there are;"
-        " with --each, 0.",
+        "Random sets of the same size for each set, or as many random edges over the same"
+        f" distances. Default: {DEFAULT_CONTROLS}, or all there are; with --each, 0.",
         least=0,
         most=_MOST_SETS,
         metavar="N",
@@ -101,13 +108,17 @@ class AblateOptions(LossOptions):
 
 @dataclass(frozen=True)
 class HeadSet:
-    """Heads that are disabled together; `control_of` is the 1-based number of the set compared."""
+    """Heads that are disabled together, or in which `edges` are cut and nothing else is changed.
+
+    `control_of` is the 1-based number of the set compared.
+    """
 
     name: str
     heads: tuple[Head, ...]
     chosen_by: str
     control_of: int | None = None
     seed: int | None = None
+    edges: Edges | None = None
 
 
 def choose_scored_run(
@@ -193,6 +204,14 @@ def _draw_controls(
     head_set: HeadSet, number: int, free: Sequence[Head], options: AblateOptions
 ) -> Iterator[HeadSet]:
     """Yield the controls of a set, drawn from heads that are in no set."""
+    if head_set.edges is not None:  # the edges of a control are drawn input by input
+        for control_number in range(1, _count_controls(options, _MOST_SETS) + 1):
+            yield replace(
+                head_set, name=f"control {control_number} of {head_set.name}",
+                chosen_by=f"drawn over the distances of {head_set.edges.relation}",
+                control_of=number, seed=options.seed,
+            )  # fmt: skip
+        return
     if options.controls_from == "any":
         pools = [(list(free), len(head_set.heads))]
     else:
@@ -202,8 +221,7 @@ def _draw_controls(
             for layer, count in sorted(counts.items())
         ]
     possible = math.prod(math.comb(len(pool), count) for pool, count in pools)
-    default = min(DEFAULT_CONTROLS, possible)
-    count = default if options.controls is None else options.controls
+    count = _count_controls(options, possible)
     if count > possible:
         raise CallError(
             f"Only {possible:,} control{'' if possible == 1 else 's'} can be drawn for"
@@ -219,6 +237,10 @@ def _draw_controls(
     ):
         name = f"control {control_number} of {head_set.name}"
         yield HeadSet(name, heads, f"drawn from {where} {head_set.name}", number, options.seed)
+
+
+def _count_controls(options: AblateOptions, possible: int) -> int:
+    return min(DEFAULT_CONTROLS, possible) if options.controls is None else options.controls
 
 
 def _draw_sets(

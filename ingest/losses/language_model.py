@@ -33,7 +33,14 @@ from torch import Tensor
 
 from attnbank.ingest.losses.head_sets import HeadReplacement
 from attnbank.ingest.masked import inputs_on, logits_at
-from attnbank.ingest.models.attend import Attention, Call, replace_heads
+from attnbank.ingest.models.attend import (
+    Attention,
+    Call,
+    Watcher,
+    cut_edges,
+    drop_edges,
+    replace_heads,
+)
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.tokenizer import BYTES, InputTokenizer
 
@@ -51,13 +58,15 @@ _FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")
 class Text:
     """One input: its tokens, and the half-open ranges of tokens (spans) to score.
 
-    `after` is the token that follows, if the text goes on but the model need not read it.
+    `after` is the token that follows, if the text goes on but the model need not read it. `cuts`
+    has for each set, if sets cut edges, these: the tokens that attend and are attended to.
     """
 
     ids: tuple[int, ...]
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
     after: int | None = None
+    cuts: tuple[tuple[tuple[int, int], ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,8 @@ class Chunk:
     Predictions are read at U tokens, each a (row, token): that of the end of a word and that of the
     first piece of the next are read at the same token. There the model predicts `target`; -1 is the
     end of a word, for which only the boundary counts. `span` numbers the spans of all texts,
-    `starts` is the boundary before the first piece of a word, `ends` that at its end.
+    `starts` is the boundary before the first piece of a word, `ends` that at its end. `cuts` are
+    those of the text of each row.
     """
 
     ids: Tensor  # [R, T] int64
@@ -80,6 +90,15 @@ class Chunk:
     span: np.ndarray  # [P] int64
     starts: np.ndarray  # [P] int64, the kind of boundary; NONE (-1) for none
     ends: np.ndarray  # [P] int64
+    cuts: tuple[tuple[tuple[tuple[int, int], ...], ...], ...]
+
+    def edges_of(self, number: int) -> Tensor | None:
+        """Return the edges that a set cuts, bool [R, 1, T, T]; None if there is none."""
+        edges = torch.zeros(*self.ids.shape, self.ids.shape[1], dtype=torch.bool)
+        for row, cuts in enumerate(self.cuts):
+            for attending, attended in cuts[number] if cuts else ():
+                edges[row, attending, attended] = True
+        return edges[:, None] if edges.any() else None
 
 
 @dataclass(frozen=True)
@@ -117,7 +136,10 @@ class Scorer:
         sets: Sequence[Heads] = ({},),
         replacement: HeadReplacement = "zero",
     ) -> list[Surprisal]:
-        """Return the surprisals of the spans of all texts, for each set of disabled heads."""
+        """Return the surprisals of the spans of all texts, for each set of disabled heads.
+
+        If texts have `cuts`, no heads are disabled: those of a set are where its edges are cut.
+        """
         count = sum(len(text.spans) for text in texts)
         words = np.full((len(sets), count), np.nan)
         pieces = np.full((len(sets), count), np.nan)
@@ -149,15 +171,33 @@ class Scorer:
                 yield self._forward(chunk)
             return
         outputs: list[Any] = []  # of each layer of the whole model
-        if sets[0]:  # otherwise the first set is the whole model, and fills the outputs
-            with self._attention.watch(outputs=outputs):
-                self._forward(chunk)
-        for disabled in sets:
-            below = min(disabled, default=0)
-            disable = partial(self._disable, disabled, replacement)
-            with self._attention.watch(after=disable, outputs=outputs, below=below):
+        with self._attention.watch(outputs=outputs):
+            whole = self._forward(chunk)
+        for number, heads in enumerate(sets):
+            edges = chunk.edges_of(number)
+            before: Watcher | None = None
+            after: Watcher | None = None
+            if any(chunk.cuts) and edges is not None:
+                before = partial(self._cut, heads, edges.to(self.model.device), replacement)
+                after = before if replacement == "zero" else None
+            elif not any(chunk.cuts) and heads:
+                after = partial(self._disable, heads, replacement)
+            if before is after is None:
+                yield whole
+                continue
+            with self._attention.watch(before, after, outputs=outputs, below=min(heads)):
                 predictions = self._forward(chunk)
             yield predictions
+
+    def _cut(self, heads: Heads, edges: Tensor, replacement: HeadReplacement, call: Call) -> None:
+        own = list(heads.get(call.number, ()))
+        if not own:
+            return
+        if len(own) < call.heads:
+            is_own = torch.zeros(call.heads, dtype=torch.bool, device=edges.device)
+            is_own[own] = True
+            edges = edges & is_own[:, None, None]
+        (drop_edges if replacement == "zero" else cut_edges)(call, edges)
 
     def _disable(self, disabled: Heads, replacement: HeadReplacement, call: Call) -> None:
         heads = disabled.get(call.number, ())
@@ -166,7 +206,7 @@ class Scorer:
         if replacement == "mean":
             assert self.means is not None
             replace_heads(call, heads, self.means[call.number][list(heads)])
-        else:
+        elif replacement != "mask":
             replace_heads(call, heads, replacement)
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
@@ -247,7 +287,7 @@ class Scorer:
                     point for at, span in numbered for point in self._points_of_span(text, at, span)
                 ]
                 if points:
-                    yield _ModelInput(text.ids, text.segments, points)
+                    yield _ModelInput(text.ids, text.segments, points, text.cuts)
                 continue
             assert self.model.masked_lm is not None
             mask_token = self.model.masked_lm.mask_token
@@ -255,7 +295,7 @@ class Scorer:
                 for token in range(start, end):
                     ids = (*text.ids[:token], *[mask_token] * (end - token), *text.ids[end:])
                     point = _Point(token, text.ids[token], at)
-                    yield _ModelInput(ids, text.segments, [point])
+                    yield _ModelInput(ids, text.segments, [point], text.cuts)
 
     def _points_of_span(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
         """Return the predictions of a span by a causal model: its pieces, and then its end."""
@@ -293,6 +333,7 @@ class Scorer:
             np.array([point.span for _, point in points]),
             np.array([point.starts for _, point in points]),
             np.array([point.ends for _, point in points]),
+            tuple(row.cuts for row in rows),
         )
 
     def find_heads(self) -> Attention:
@@ -341,6 +382,7 @@ class _ModelInput:
     ids: Sequence[int]
     segments: Sequence[int]
     points: Sequence[_Point]
+    cuts: tuple[tuple[tuple[int, int], ...], ...] = ()
 
 
 class Boundaries:

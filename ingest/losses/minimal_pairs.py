@@ -59,7 +59,8 @@ class Pair:
     0-based index of the word that differs and is scored; None to score the whole text. The other
     fields are those of agreement pairs: `word` is word.id of the verb, `attractors` counts the
     nouns between verb and subject that have the other number, `distance` is that of verb and
-    subject in words, and `is_inverted` is true if the subject follows the verb.
+    subject in words, and `is_inverted` is true if the subject follows the verb. `ids` are the first
+    and the last word.id of each word.
     """
 
     number: int
@@ -71,6 +72,7 @@ class Pair:
     attractors: int | None = None
     distance: int | None = None
     is_inverted: bool = False
+    ids: tuple[tuple[int, int], ...] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -94,7 +96,8 @@ def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
             tuple(span.text for span in spans), tuple(span.space_after for span in spans)
         )
         bad = replace(good, words=(*good.words[:at], other_form, *good.words[at + 1 :]))
-        facts = word, attractors, distance, is_inverted
+        ids = tuple((span.first, span.last) for span in spans)
+        facts = word, attractors, distance, is_inverted, ids
         pairs.append(Pair(number, relation, good, bad, at, *facts))
     return pairs
 

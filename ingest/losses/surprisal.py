@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from attnbank.ingest.attention.rows import BatchRows
 from attnbank.ingest.candidate_inputs import Input, Query, cursor_query
+from attnbank.ingest.losses.edges import Edge, EdgeFinder, PlacedWord, expand_tokens
 from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadReplacement,
@@ -65,7 +66,9 @@ class SurprisalReport:
     verb with nothing before it or, for a causal model, before its subject), `unpreceded` those of
     files that differ in their first word, or have no other, where nothing precedes it, `too_long`
     the others. `outdated` are ablations whose baseline surprisals have changed. `ends` are the
-    tokens that end a text, for a causal model whose vocabulary marks spaces.
+    tokens that end a text, for a causal model whose vocabulary marks spaces. `edges` counts those
+    that each set cut, and `missing_edges` those that its controls lack, because an input has too
+    few other pairs of words at a distance.
     """
 
     run: str
@@ -80,6 +83,8 @@ class SurprisalReport:
     unpreceded: int = 0
     is_new: bool = True
     outdated: list[str] = field(default_factory=list)
+    edges: dict[str, int] = field(default_factory=dict)
+    missing_edges: int = 0
     ends: list[str] = field(default_factory=list)
 
 
@@ -124,9 +129,10 @@ def ablate(
 ) -> SurprisalReport:
     """Measure as `surprisal` does, and also without each set of heads and each of its controls.
 
-    Fills the tables ablation_set, ablated_head, ablated_surprisal and ablated_pair, under the name
-    of the ablation. Also raises CallError for invalid sets, and if the bank has another ablation of
-    this run and name, unless `replace`.
+    Of a set with edges only these are cut, in its heads. Fills the tables ablation_set,
+    ablated_head, ablated_edge, ablated_surprisal and ablated_pair, under the name of the ablation.
+    Also raises CallError for invalid sets, and if the bank has another ablation of this run and
+    name, unless `replace`.
     """
     job = _SurprisalJob(options, on_progress, on_estimate, replace, name)
     return job.measure(Path(bank), run, sets)
@@ -196,14 +202,22 @@ class _SurprisalJob:
         if name is None:
             return []
         assert isinstance(options, AblateOptions)
-        self.replacement = options.replacement
+        self.replacement = _replacement(options, head_sets)
         sets = add_controls(head_sets, self.layers, self.run["heads"], options) if head_sets else []
         if not name or len(name) > 100 or not name.isprintable():
             raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
         stored = self.query("losses/ablation_sets", self.of_run | {"ablation": name})
         self.is_begun = bool(stored) and not self.replace
         requested = [
-            (number, head_set.name, self.replacement, [[*head] for head in sorted(head_set.heads)])
+            (
+                number,
+                head_set.name,
+                self.replacement,
+                head_set.edges and head_set.edges.relation,
+                head_set.edges and head_set.edges.direction,
+                head_set.edges and head_set.edges.at,
+                [[*head] for head in sorted(head_set.heads)],
+            )
             for number, head_set in enumerate(sets, start=1)
         ]
         if self.is_begun and stored != requested:
@@ -304,6 +318,12 @@ class _SurprisalJob:
     def _prepare(self) -> None:
         """Load the model, delete what is replaced, and write the sets."""
         self._load_model()  # first: it may fail
+        is_causal = self.model.head == "causal"
+        self.finders = {
+            edges: EdgeFinder(self.query, self.run["id"], edges, is_causal=is_causal)
+            for edges in dict.fromkeys(head_set.edges for head_set in self.sets)
+            if edges is not None
+        }
         run, name = self.run["id"], self.ablation
         with transaction(self.connection):
             if self.replace and name is None:
@@ -315,7 +335,10 @@ class _SurprisalJob:
                 for table in ("surprisal", "minimal_pair", "ablated_pair"):
                     self.connection.execute(f"delete from {table} where run = ?", [run])
             elif self.replace:
-                for table in ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set"):
+                for table in (
+                    "ablated_head", "ablated_edge", "ablated_surprisal", "ablated_pair",
+                    "ablation_set",
+                ):  # fmt: skip
                     self.connection.execute(
                         f"delete from {table} where run = ? and ablation = ?", [run, name]
                     )
@@ -325,11 +348,20 @@ class _SurprisalJob:
                     self.connection, "ablation_set", **key, name=head_set.name,
                     control_of=head_set.control_of, replacement=self.replacement,
                     head_count=len(head_set.heads), chosen_by=head_set.chosen_by,
+                    relation=head_set.edges and head_set.edges.relation,
+                    direction=head_set.edges and head_set.edges.direction,
+                    cut_at=head_set.edges and head_set.edges.at,
                     seed=head_set.seed, code_version=provenance.version(),
                     libraries=provenance.libraries(), started=provenance.now(),
                 )  # fmt: skip
-                for layer, head in sorted(head_set.heads):
-                    insert_row(self.connection, "ablated_head", **key, layer=layer, head=head)
+                self.connection.execute(
+                    "insert into ablated_head by name select $run as run, $ablation as ablation,"
+                    " $number as number, unnest($layers) as layer, unnest($heads) as head",
+                    key | {
+                        "layers": [layer for layer, _ in sorted(head_set.heads)],
+                        "heads": [head for _, head in sorted(head_set.heads)],
+                    },
+                )  # fmt: skip
             self._set_finished(None)
 
     def _set_finished(self, when: datetime | None) -> None:
@@ -411,14 +443,54 @@ class _SurprisalJob:
             progress.add(batch.sentence_count, batch.effort)
         self.scorer.means = [head_sums / tokens for head_sums in sums]
 
+    def edges(self, words: Sequence[PlacedWord]) -> list[list[Edge]]:
+        """Return the edges that each set cuts between words; empty if sets disable heads."""
+        if not self.finders:
+            return []
+        edges: list[list[Edge]] = [[] for _ in self.sets]
+        for relation_edges, finder in self.finders.items():
+            own = [at for at, head_set in enumerate(self.sets) if head_set.edges == relation_edges]
+            controls = [at for at in own if self.sets[at].control_of is not None]
+            seeds = [f"{self.sets[at].seed} {self.sets[at].name}" for at in controls]
+            for at in own:
+                edges[at] = finder.find(words)
+            for at, drawn in zip(controls, finder.draw(words, seeds), strict=True):
+                edges[at] = drawn
+        return edges
+
+    def with_cuts(self, text: Text, encoded: Encoded, edges: Sequence[Sequence[Edge]]) -> Text:
+        """Add the edges that each set cuts, between the words of an input by their index."""
+        if not self.finders:
+            return text
+        tokens = {
+            position.word: (position.start, position.end)
+            for position in encoded.positions
+            if position.word is not None
+        }
+        cuts = []
+        for head_set, edges_of_set in zip(self.sets, edges, strict=True):
+            assert head_set.edges is not None
+            is_before = head_set.edges.at == "prediction" and self.model.head == "causal"
+            cuts.append(expand_tokens(edges_of_set, tokens, before=int(is_before)))
+        return replace(text, cuts=((), *cuts))
+
     def score(self, texts: Sequence[Text]) -> list[Surprisal]:
-        """Score texts with all heads, then without those of each set."""
+        """Score texts with all heads, then without the heads or the edges of each set."""
         return self.scorer.score(texts, [{}, *self.disabled], self.replacement)
 
     def _finish(self, report: SurprisalReport) -> None:
         with transaction(self.connection):
             self._set_finished(provenance.now())
         report.ends = self.scorer.end_tokens
+        if self.finders:
+            of_ablation = self.of_run | {"ablation": self.ablation}
+            edges: dict[int, int] = dict(self.query("losses/edge_counts", of_ablation))
+            for number, head_set in enumerate(self.sets, start=1):
+                if head_set.control_of is None:
+                    report.edges[head_set.name] = edges.get(number, 0)
+                else:
+                    of_set = edges.get(head_set.control_of, 0)
+                    report.missing_edges += of_set - edges.get(number, 0)
         if self.replace and self.ablation is None:
             ((names,),) = self.connection.execute(
                 "select coalesce(list_sort(list(distinct ablation)), []) from ablated_surprisal"
@@ -449,9 +521,9 @@ class _Batches:
         }
 
 
-# A batch, its inputs that were not measured before, and their surprisals: with all heads, then
-# without each set.
-_ScoredBatch = tuple[Batch, list[Input], list[Surprisal]]
+# A batch, its inputs that were not measured before, the edges of each set in each of these, and
+# their surprisals: with all heads, then without each set.
+_ScoredBatch = tuple[Batch, list[Input], list[list[list[Edge]]], list[Surprisal]]
 
 
 class _WordBatches(_Batches):
@@ -478,13 +550,17 @@ class _WordBatches(_Batches):
 
     def compute(self, batch: Batch, interrupts: Postponed, stop: Event) -> Iterator[_ScoredBatch]:
         inputs, surprisals = self._unmeasured(batch), []
+        edges = [self.job.edges(_placed_words(model_input)) for model_input in inputs]
         if inputs:
-            texts = [_text(model_input.encoded) for model_input in inputs]
+            texts = [
+                self.job.with_cuts(_text(model_input.encoded), model_input.encoded, edges_of_input)
+                for model_input, edges_of_input in zip(inputs, edges, strict=True)
+            ]
             with interrupts.at_once():
                 if not self.is_estimated:
                     self._estimate(texts, batch.effort * len(inputs) / len(batch.inputs))
                 surprisals = self.job.score(texts)
-        yield batch, inputs, surprisals
+        yield batch, inputs, edges, surprisals
 
     def _estimate(self, texts: Sequence[Text], effort: float) -> None:
         """Estimate how long the rest takes, by timing the first texts with the whole model."""
@@ -503,7 +579,7 @@ class _WordBatches(_Batches):
 
         Raises CallError if a surprisal with all heads differs from the `known` one.
         """
-        batch, inputs, surprisals = scored
+        batch, inputs, edges, surprisals = scored
         rows = BatchRows(batch.number, batch.sentence_count, effort=batch.effort)
         if not inputs:
             return rows
@@ -547,7 +623,29 @@ class _WordBatches(_Batches):
             without_nats = np.concatenate([by_word(of_set.words) for of_set in without])
             columns = {"word": np.tile(word, len(without)), "nats": _nullable(without_nats)}
             rows.tables["ablated_surprisal"] = pa.table(keys | columns)
+        if self.job.finders:
+            rows.tables["ablated_edge"] = self._edge_rows(inputs, edges)
         return rows
+
+    def _edge_rows(self, inputs: list[Input], edges: list[list[list[Edge]]]) -> pa.Table:
+        numbers: list[int] = []
+        words: list[int] = []
+        attended: list[int] = []
+        for model_input, edges_of_input in zip(inputs, edges, strict=True):
+            placed = _placed_words(model_input)
+            for number, edges_of_set in enumerate(edges_of_input, start=1):
+                numbers += [number] * len(edges_of_set)
+                words += [placed[attending].first for attending, _ in edges_of_set]
+                attended += [placed[place].first for _, place in edges_of_set]
+        return pa.table(
+            {
+                "run": pa.repeat(self.run["id"], len(words)),
+                "ablation": pa.repeat(self.job.ablation, len(words)),
+                "number": pa.array(numbers, pa.int32()),
+                "word": pa.array(words, pa.int64()),
+                "attended_word": pa.array(attended, pa.int64()),
+            }
+        )
 
 
 _Pairs = tuple[str, list[Pair]]  # some pairs, with the name of their source
@@ -591,7 +689,8 @@ class _PairBatches(_Batches):
         """
         if pair.is_inverted and self.job.model.head == "causal":
             return None
-        good, bad = (self._text_of_side(side, pair.at) for side in (pair.good, pair.bad))
+        edges = self.job.edges([PlacedWord(*word, 0) for word in pair.ids])
+        good, bad = (self._text_of_side(side, pair.at, edges) for side in (pair.good, pair.bad))
         if good is None or bad is None:
             return None
         if pair.at is None and self.job.model.head == "causal" and good.spans[0][0] == 0:
@@ -602,7 +701,9 @@ class _PairBatches(_Batches):
                 return None
         return good, bad
 
-    def _text_of_side(self, side: PairSide, at: int | None) -> Text | None:
+    def _text_of_side(
+        self, side: PairSide, at: int | None, edges: Sequence[Sequence[Edge]]
+    ) -> Text | None:
         words, spaces, after = side.words, side.spaces, None
         is_causal = self.job.model.head == "causal"
         if at is not None and is_causal:  # later words matter only for where this one ends
@@ -617,7 +718,7 @@ class _PairBatches(_Batches):
         if len(encoded.ids) > self.run["max_tokens"]:
             return None
         text = _text(encoded, at, after)
-        return text if text.spans else None
+        return self.job.with_cuts(text, encoded, edges) if text.spans else None
 
     def rows(self, scored: _ScoredPairs) -> BatchRows:
         """Return the rows of pairs; with all heads only those that the bank does not have."""
@@ -659,6 +760,44 @@ def _text(encoded: Encoded, at: int | None = None, after: int | None = None) -> 
         if position.word is not None and at in (None, position.word)
     ]
     return Text(encoded.ids, encoded.segments, tuple(spans), after)
+
+
+def _placed_words(model_input: Input) -> list[PlacedWord]:
+    sentence_of = {
+        span.first: sentence.id for sentence in model_input.sentences for span in sentence.spans
+    }
+    return [
+        PlacedWord(span.first, span.last, sentence_of[span.first]) for span in model_input.spans
+    ]
+
+
+def _replacement(options: AblateOptions, head_sets: Sequence[HeadSet]) -> HeadReplacement:
+    """Return what heads, or edges, are replaced by. Raises CallError if the options do not fit."""
+    cuts = [head_set.edges is not None for head_set in head_sets]
+    if any(cuts) != all(cuts):
+        raise CallError(
+            "An ablation disables heads or cuts edges, not both.", "Measure them under two names."
+        )
+    valid: tuple[HeadReplacement, ...] = (
+        ("mask", "zero") if any(cuts) else ("zero", "mean", "uniform")
+    )
+    replacement = options.replacement or valid[0]
+    if replacement not in valid:
+        raise CallError(
+            f"--with {replacement} does not apply to {'edges' if any(cuts) else 'heads'}.",
+            f"Use --with {' or '.join(valid)}.",
+        )
+    if any(cuts) and options.pairs:
+        raise CallError(
+            "The sentences of --pairs have no trees, and so no edges to cut.",
+            "Leave it out; --agreement makes pairs from the trees.",
+        )
+    if any(cuts) and options.controls_from != "layers":
+        raise CallError(
+            "--controls-from is for sets of heads: controls of edges have the same heads.",
+            "Leave it out.",
+        )
+    return replacement
 
 
 def _nullable(values: np.ndarray) -> pa.Array:

@@ -33,7 +33,8 @@ _MAPS = ("attention", "attention_top", "gradient")
 _COMPUTED = (
     "head_distance", "head_embedding", "tree_ensemble", "attention_tree", "attention_span",
     "computation", "probe", "probe_score", "probe_weight", "surprisal", "ablation",
-    "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair", "ablated_pair",
+    "ablation_set", "ablated_head", "ablated_edge", "ablated_surprisal", "minimal_pair",
+    "ablated_pair",
 )  # fmt: skip
 _OWN = ("bank", "used_id")
 # What stands together in the file: the peaks of a head, which is what most questions are about.

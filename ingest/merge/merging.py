@@ -34,7 +34,7 @@ from attnbank.sql.bank.opening import reinstall
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.export_format import further, is_by_run
-from attnbank.sql.ids import BITS, Numbers, ordinal_of, refers_to, renumbered
+from attnbank.sql.ids import BITS, OF_WORDS, Numbers, ordinal_of, refers_to, renumbered
 from attnbank.sql.matching import TABLES, Catalog, Matched, match, unique
 from attnbank.sql.names import literal, qualified_name, quoted
 
@@ -49,7 +49,9 @@ _TEXT = {
 _OF_A_SOURCE = {"document": "file", "departure": "place", "sequence": "batch"}
 
 # The tables of an ablation. It is taken whole, or not if there is one of its name in the last.
-ABLATION = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
+ABLATION = (
+    "ablated_head", "ablated_edge", "ablated_surprisal", "ablated_pair", "ablation_set",
+)  # fmt: skip
 
 # The tables of what was computed, and by which columns it is known that the new bank has it.
 _COMPUTED = {
@@ -635,7 +637,7 @@ def _target(column: str, type_: str) -> str | None:
     target = "run" if column.endswith("_run") else column
     if type_ == "VARCHAR":
         return target if target == "run" else None
-    target = "word" if column in ("first_word", "last_word", "head_word") else target
+    target = "word" if column in OF_WORDS else target
     return target if type_ in _WHOLE_NUMBERS else None
 
 

@@ -260,6 +260,22 @@ def cut_edges(call: Call, edges: Tensor) -> None:
     call.mask = torch.where(edges, torch.finfo(scores.dtype).min, scores)
 
 
+def drop_edges(call: Call, edges: Tensor) -> None:
+    """Set the weights of edges, bool [B or 1, H or 1, Q, K], to 0 and leave others as they are.
+
+    Call it before and after: models differ in when they show their weights.
+    """
+    if call.weights is None:
+        return
+    if call.query is None:  # weights are there before, and what is multiplied with the values
+        call.weights = call.weights.masked_fill(edges, 0)
+    elif call.output is not None:
+        lost = call.weights.masked_fill(~edges, 0)
+        call.weights = call.weights - lost
+        values = call.values_of(range(call.heads))
+        call.output = call.output - (lost.to(values) @ values).transpose(1, 2)
+
+
 @dataclass(frozen=True)
 class Site:
     """A call that every pass of a model makes."""

@@ -32,6 +32,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError, first_line, is_full_disk
+from attnbank.sql.ids import OF_WORDS
 from attnbank.sql.messages import escape_control, join_names
 from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import expanded, kind_of_file
@@ -607,7 +608,7 @@ def _find_references(
     known += [
         TableReference(*table_key, name, "word", by_name=False)
         for name, type_ in word_file.columns.items()
-        if name in ("first_word", "last_word", "head_word") and type_.endswith(("INT", "INTEGER"))
+        if name in OF_WORDS and type_.endswith(("INT", "INTEGER"))
     ]
     for reference in known:
         rows = connection.execute(

@@ -46,7 +46,7 @@ from attnbank.sql.bank.upgrading import (
     types_of,
 )
 from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
-from attnbank.sql.ids import LARGEST_OWNER, read_shards
+from attnbank.sql.ids import LARGEST_OWNER, OF_WORDS, read_shards
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.names import literal, quoted
 from attnbank.sql.outputs import remove_parts
@@ -59,9 +59,6 @@ MOST_HEADS = 100_000
 
 # The most characters of the name of a run: `ingest` takes 1,000 of a corpus and of a model.
 LONGEST_NAME = 4_000
-
-# Columns of ids of words; others are named after the table that they refer to.
-_OF_WORDS = dict.fromkeys(("first_word", "last_word", "head_word"), "word")
 
 # Tables whose rows of no input are read by nobody: `merge` says that it leaves them out.
 _OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "gradient"})
@@ -356,7 +353,7 @@ def _lost_row(connection: DuckDBPyConnection) -> str | None:
     selects = []
     for table, columns in tables.items():
         for column, type_ in columns.items() if table not in _OF_INPUTS else ():
-            target = "run" if column.endswith("_run") else _OF_WORDS.get(column, column)
+            target = "run" if column.endswith("_run") else "word" if column in OF_WORDS else column
             if type_ in ("INTEGER", "BIGINT") and "id" in tables.get(target, ()):
                 selects.append(
                     f"select 'its table {table} has rows that belong to no {target}'"

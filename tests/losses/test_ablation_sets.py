@@ -232,6 +232,7 @@ def test_a_model_whose_heads_cannot_be_replaced_is_refused_before_anything_is_wr
     tiny_masked_lm: Models, few: Path, ingested: Ingested, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bank = ingested(few / "press.conllu", tiny_masked_lm("reformer"))
+    capsys.readouterr()
     assert _ablate(bank, "--heads", "1-1") == 1
     error = capsys.readouterr().err
     assert "Heads of ReformerForMaskedLM" in error and error.count("\n") == 2

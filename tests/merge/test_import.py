@@ -181,7 +181,7 @@ def _count(manifest: dict[str, Any], table: str, rows: int) -> None:
 def test_a_manifest_of_too_many_tables_is_refused_at_once(exported: Path, tmp_path: Path) -> None:
     def change(manifest: dict[str, Any]) -> None:
         own = {"schema": "main", "rows": 0, "columns": {"x": "INTEGER"}, "files": []}
-        manifest["tables"] += [own | {"name": f"t{number}"} for number in range(1960)]
+        manifest["tables"] += [own | {"name": f"t{number}"} for number in range(1959)]
 
     _forge(exported, change)
     with pytest.raises(BankError, match="it has 2,001 tables, and at most 2,000 are read"):

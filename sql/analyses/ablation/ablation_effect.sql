@@ -1,4 +1,4 @@
--- title: The effect of ablating each set of heads, compared with random sets of the same size
+-- title: The effect of ablating heads, or of cutting the edges of a relation, compared with random ones
 -- paper: Michel et al. 2019 (Are sixteen heads really better than one?), section 3; Clark et al. 2019, section 4.2, for
 --   what the heads were chosen by
 -- grain: one row per (ablation, set, outcome, class), the largest loss first
@@ -12,6 +12,10 @@
 -- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome aside=n
 -- note: surprisal in nats a word: above 0 the model is worse without the heads. For pairs (agreement, files) the share
 --   in which the good one is more probable: below 0 the model is worse.
+-- note: where edges were cut (attnbank ablate --edges), heads are those in which they were, and each control cuts as many
+--   random edges over the same distances. The classification cut separates the words that lost an edge in the set, or in
+--   its control, from the others. A causal model has predicted a word before that word attends to anything: what it
+--   loses shows in the words after it, unless it was cut where the word is predicted (--at prediction).
 -- note: controls are the random sets that were ablated with the set (attnbank ablate --controls); p is exact, and with
 --   n controls at least 1 / (n + 1): with fewer than 19 it cannot reach 0.05 and is null.
 -- note: the classification repeated separates words whose form occurred earlier in their sentence (in a run of ingest
@@ -20,14 +24,16 @@
 -- note: intervals go by documents; by sentences if the source marks no documents or the run has only one, and by pairs
 --   of a file. Null if a class is all in one; of surprisal also if the mean difference is the same in all.
 -- param ablation
--- param classification varchar = null {relation, upos, repeated}: also by class of words; of pairs, by paradigm
+-- param classification varchar = null {relation, upos, repeated, cut}: also by class of words; of pairs, by paradigm
 -- param relation
 -- column ablation
 -- column name varchar: name of the set
--- column heads varchar: its heads, as layer-head
+-- column heads varchar: its heads, as layer-head; all for all heads of the model
+-- column edges varchar: the relation whose edges were cut in these heads, and the direction; null where heads were
+--   disabled
 -- column replacement
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
--- column class varchar: the relation, part of speech, new or repeated; all for all words
+-- column class varchar: the relation, part of speech, new or repeated, cut or kept; all for all words
 -- column n bigint: words, or pairs
 -- column whole double: mean surprisal in nats, or accuracy, of the whole model
 -- column without double: the same without the heads
@@ -124,14 +130,30 @@ set_heads as (
         ablated_head.ablation, ablated_head.number,
         string_agg(
             concat(ablated_head.layer, '-', ablated_head.head), ', ' order by ablated_head.layer, ablated_head.head
-        ) as heads
+        ) as heads,
+        count(*) as head_count
     from ablated_head
     inner join chosen_run on chosen_run.id = ablated_head.run
     group by all
+),
+
+model_size as (
+    select cast(model.layers as bigint) * model.heads as heads
+    from chosen_run
+    inner join run on run.id = chosen_run.id
+    inner join model on model.id = run.model
 )
 
 select
-    selected_set.ablation, selected_set.name, set_heads.heads, selected_set.replacement, effect.outcome, effect.class,
+    selected_set.ablation, selected_set.name,
+    case when set_heads.head_count = (select heads from model_size) then 'all' else set_heads.heads end as heads,
+    case
+        when selected_set.relation is not null then concat(
+            selected_set.relation, ', ', selected_set.direction,
+            case when selected_set.cut_at = 'prediction' then ', where the word is predicted' else '' end
+        )
+    end as edges,
+    selected_set.replacement, effect.outcome, effect.class,
     effect.n, effect.whole, effect.without, effect.difference,
     case
         when effect.outcome = 'surprisal' then effect.difference - effect.margin

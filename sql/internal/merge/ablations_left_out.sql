@@ -1,5 +1,5 @@
--- The ablations of an attached source that the new bank has others of: of the same run and name, with other sets of
--- heads or fewer rows. The runs $old of the source are the runs $new of the new bank.
+-- The ablations of an attached source that the new bank has others of: of the same run and name, with other sets
+-- of heads or of edges, or fewer rows. The runs $old of the source are the runs $new of the new bank.
 with moved_run as (
     select unnest(cast($old as integer[])) as old, unnest(cast($new as integer[])) as run
 ),
@@ -7,6 +7,7 @@ with moved_run as (
 own_set as (
     select
         moved_run.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement,
+        ablation_set.relation, ablation_set.direction, ablation_set.cut_at,
         list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
     from source.main.ablation_set as ablation_set
     inner join source.main.ablated_head as ablated_head using (run, ablation, number)
@@ -17,6 +18,7 @@ own_set as (
 their_set as (
     select
         ablation_set.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement,
+        ablation_set.relation, ablation_set.direction, ablation_set.cut_at,
         list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
     from main.ablation_set as ablation_set
     inner join main.ablated_head as ablated_head using (run, ablation, number)
