@@ -56,8 +56,8 @@ class PublishOptions:
         metavar="[RUN=]KIND",
     )
     inputs: int | None = option_field(
-        None, "Publish only the first N inputs of each run.", flag="sentences", least=1, most=None,
-        metavar="N",
+        None, "Publish only the first N inputs of each run, and only the text of these.",
+        flag="sentences", least=1, most=None, metavar="N",
     )  # fmt: skip
     name: str | None = option_field(
         None, "Name of the bank, and of its folder in DIR. Default: that of its file.",

@@ -109,8 +109,8 @@ class Publication:
     """What to publish: which runs of a bank, and how much of each.
 
     `name` is the bank's folder in the publication; `keep` says for each run whether its weights
-    or only peaks are published; `inputs` is the number of inputs of each run; `may` is the
-    user's word that they have permission.
+    or only peaks are published; `inputs` is the number of inputs of each run, whose text alone
+    is published; `may` is the user's word that they have permission.
     """
 
     bank: Path

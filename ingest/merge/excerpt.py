@@ -1,13 +1,15 @@
 """An excerpt of a bank: some of its runs, with less of each if asked, in a new file.
 
-Ids stay, so that a number that was noted of one is right in the other. Tables that everyone reads
-first are written first, and the maps last, so that what is read together stands together.
+Ids stay, so that a number that was noted of one is right in the other. If only the first inputs of
+a run are taken, so is only the text that they read. Tables that everyone reads first are written
+first, and the maps last, so that what is read together stands together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +24,8 @@ from attnbank.sql.bank.new_banks import check_free, new_bank
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import FINISH_IT, CallError
 from attnbank.sql.export_format import condition
+from attnbank.sql.ids import OF_WORDS, ordinal_of, refers_to
+from attnbank.sql.matching import unique
 from attnbank.sql.messages import join_names
 from attnbank.sql.names import literal
 from attnbank.sql.run_choice import find_run
@@ -83,7 +87,9 @@ def take(
 
     `keep` is, by the name of a run, whether only its peaks and sums are taken. `inputs` is how many
     inputs of each run are taken, the first ones: such a run gets a name of its own, and what was
-    computed from the whole of it is left out. Tables and views of the user are left out, too.
+    computed from the whole of it is left out. Only the sentences of these inputs are taken then,
+    with what is annotated on them, and a corpus that has others gets a name and a digest of its
+    own. Tables and views of the user are left out, too.
 
     Raises CallError for runs as `chosen_runs`, and if there is a file at `out`; BankError if one of
     the banks cannot be read or written.
@@ -111,6 +117,7 @@ class _Taking:
     notes: list[str] = field(default_factory=list)
     corpora: str = "null"  # of the runs, once these are taken
     cut: list[int] = field(default_factory=list)  # runs that have more inputs than are taken
+    partial: list[int] = field(default_factory=list)  # corpora that have sentences not taken
 
     def fill(self) -> Excerpt:
         self.runs = _listed(self.chosen)
@@ -120,11 +127,7 @@ class _Taking:
                 corpus for (corpus,) in self._rows("select distinct corpus from main.run")
             )
             if self.inputs is not None:
-                rows = self._rows(
-                    f"select run from {OF}sequence where run in ({self.runs}) group by run"
-                    f" having count(*) > {self.inputs} order by run"
-                )
-                self.cut = [run for (run,) in rows]
+                self._choose_inputs(self.inputs)
             self.notes += [
                 f"Of {self.chosen[run]} the first {self.inputs:,} inputs are taken, without what"
                 " was computed from all of them."
@@ -137,6 +140,7 @@ class _Taking:
             for table in last:
                 self._copy(table)
             self._rename()
+            self._rename_corpora()
             for name, *own in self._rows(
                 "select name, request, from_node, to_node, meaning, statement from"
                 " main.saved_relation order by name"
@@ -155,6 +159,32 @@ class _Taking:
             tuple(self.notes),
         )
 
+    def _choose_inputs(self, inputs: int) -> None:
+        """Make the tables of the inputs and of the sentences that are taken."""
+        self._rows(
+            f"create temp table taken_sequence as select id, run, sentence from {OF}sequence"
+            f" where run in ({self.runs}) qualify row_number() over"
+            f" (partition by run order by document, sentence, id) <= {inputs}"
+        )
+        # An input that is no sentence has those of its words.
+        self._rows(
+            "create temp table taken_sentence as"
+            " select sentence as id from taken_sequence where sentence is not null"
+            f" union select word.sentence from {OF}position as own"
+            " inner join taken_sequence on taken_sequence.id = own.sequence"
+            f" inner join {OF}word as word on word.id in (own.word, own.last_word)"
+        )
+        left = f"select run from {OF}sequence where id not in (select id from taken_sequence)"
+        rows = self._rows(f"select id from main.run where id in ({left}) order by id")
+        self.cut = [run for (run,) in rows]
+        rows = self._rows(
+            f"select distinct document.corpus from {OF}sentence as own"
+            f" inner join {OF}document as document on document.id = own.document"
+            f" where document.corpus in ({self.corpora})"
+            " and own.id not in (select id from taken_sentence) order by all"
+        )
+        self.partial = [corpus for (corpus,) in rows]
+
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(statement).fetchall()
 
@@ -164,13 +194,11 @@ class _Taking:
         if table in _MAPS and self.bare:
             inputs = f"select id from main.sequence where run in ({_listed(self.bare)})"
             rest += f" and sequence not in ({inputs})"
+        if self.partial:
+            rest += self._only_taken_text(table, columns)
         cut = _listed(self.cut)
         if cut and table == "sequence":
-            rest += (
-                f" and (run not in ({cut}) or id in (select id from {OF}sequence"
-                f" where run in ({cut}) qualify row_number() over"
-                f" (partition by run order by document, sentence, id) <= {self.inputs}))"
-            )
+            rest += " and id in (select id from taken_sequence)"
         elif cut and table == "probe":
             rest += f" and coalesce(train_run not in ({cut}), true) and test_run not in ({cut})"
         elif cut and (table == "skipped" or (table in _COMPUTED and "run" in columns)):
@@ -178,6 +206,25 @@ class _Taking:
         order = f" order by {_ORDER[table]}" if table in _ORDER else ""
         taken = f"select own.* from {OF}{table} as own where {rest}{order}"
         self._rows(f"insert into main.{table} by name {taken}")
+
+    def _only_taken_text(self, table: str, columns: Collection[str]) -> str:
+        """Return SQL for the rows of a table that name no document, sentence or word left out."""
+        if table == "skipped":  # what could not be read may be quoted, and is no sentence
+            whole = f"corpus not in ({_listed(self.partial)})"
+            return f" and ({whole} or sentence in (select id from taken_sentence))"
+        taken = {
+            "sentence": "select id from taken_sentence",
+            "word": f"select id from {OF}word where sentence in (select id from taken_sentence)",
+            "document": f"select document from {OF}sentence"
+            " where id in (select id from taken_sentence)",
+        }
+        conditions = []
+        for column in columns:
+            kind = table if column == "id" else column
+            kind = "word" if kind in OF_WORDS else kind
+            if kind in taken and refers_to(table, column) == "corpus":
+                conditions.append(f" and (own.{column} is null or own.{column} in ({taken[kind]}))")
+        return "".join(conditions)
 
     def _rename(self) -> None:
         """Say in the rows of the runs what of them is here."""
@@ -193,6 +240,28 @@ class _Taking:
             self._rows(
                 "update main.run_part set unknown_words = null, misspelled_words = null,"
                 f" joined_words = null where run = {run}"
+            )
+
+    def _rename_corpora(self) -> None:
+        """Say in the rows of the corpora which of their text is here: with less, it is another."""
+        for corpus in self.partial:
+            facts = f"select name, sha256 from {OF}corpus where id = {corpus}"
+            ((name, digest),) = self._rows(facts)
+            statement = (
+                "select own.id from {0}sentence as own inner join {0}document as document"
+                f" on document.id = own.document where document.corpus = {corpus} order by own.id"
+            )
+            taken = [id for (id,) in self._rows(statement.format("main."))]
+            text = "\n".join([digest, *(str(ordinal_of(id)) for id in taken)])
+            others = [other for (other,) in self._rows("select name from main.corpus")]
+            new = unique(f"{name}, first {self.inputs}", others)
+            self.connection.execute(
+                "update main.corpus set name = ?, sha256 = ? where id = ?",
+                [new, sha256(text.encode()).hexdigest(), corpus],
+            )
+            self.notes.append(
+                f"Of the text of {name} the {len(taken):,} sentences of these inputs are taken, of"
+                f" {len(self._rows(statement.format(OF))):,}; it is called {new}."
             )
 
 

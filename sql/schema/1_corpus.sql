@@ -24,7 +24,7 @@ create table corpus (  -- An ingested source: what one ingest command was given.
 );
 comment on column corpus.format is 'Format it was read from: conllu, relations, docbin, conll2012, text or lines; repeat where ingest --repeat made it.';
 comment on column corpus.path is 'Path or paths as they were given, one a line; the options that made it, where none was read.';
-comment on column corpus.sha256 is 'SHA-256 of its file as it is on the disk; of several files, of the lines that sha256sum prints; of one that was made, of its text.';
+comment on column corpus.sha256 is 'SHA-256 of its file as it is on the disk; of several files, of the lines that sha256sum prints; of one that was made, of its text; of one in an excerpt, of that digest and the numbers of the sentences that are here.';
 comment on column corpus.annotation is 'gold (read from the file), silver (predicted by the annotator) or none (words alone, as --unit token needs).';
 comment on column corpus.annotator_sha256 is 'SHA-256 of the lines that sha256sum prints of the files of that pipeline; null without one, and in a bank that did not keep it.';
 comment on column corpus.language is 'Language of its text, a BCP 47 tag (fr, he, zh-Hant): as --language says, or from the name of a file of Universal Dependencies; null where neither tells.';

@@ -11,7 +11,9 @@ from case_bank import make_bank
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.merge.excerpt import chosen_runs, take
 from attnbank.queries import open_bank
+from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError
+from attnbank.sql.ids import refers_to
 
 
 @pytest.mark.slow
@@ -74,14 +76,70 @@ def test_as_many_inputs_are_taken_as_are_asked_for(tmp_path: Path) -> None:
         "word": "id,sentence,index\n1,1,1\n2,2,1\n3,3,1\n",
         "sequence": "id,run,sentence,positions\n1,1,3,1\n2,1,1,1\n3,1,2,1\n4,2,1,1\n5,2,2,1\n",
     }
-    excerpt = take(make_bank(tmp_path / "bank.duckdb", given), tmp_path / "out.duckdb", inputs=2)
+    bank = make_bank(tmp_path / "bank.duckdb", given)
+    excerpt = take(bank, tmp_path / "out.duckdb", inputs=2)
     assert excerpt.notes == (
         "Of long the first 2 inputs are taken, without what was computed from all of them.",
+        "Of the text of x the 2 sentences of these inputs are taken, of 3; it is called x, first"
+        " 2.",
     )
     rows = query_bank(tmp_path / "out.duckdb", "select run, sentence from sequence order by all")
     assert rows == [(1, 1), (1, 2), (2, 1), (2, 2)]
     names = query_bank(tmp_path / "out.duckdb", "select name from run order by id")
     assert names == [("long, first 2",), ("short",)]
+    # As many as there are: nothing is left out.
+    assert take(bank, tmp_path / "whole.duckdb", inputs=3).notes == ()
+    corpus = "select name, sha256 from corpus"
+    assert query_bank(tmp_path / "whole.duckdb", corpus) == query_bank(bank, corpus)
+    assert query_bank(tmp_path / "out.duckdb", corpus) != query_bank(bank, corpus)
+
+
+OF_TWO_SENTENCES = {
+    "corpus": "id,name\n1,novel\n",
+    "document": "id,index,name\n1,1,taken\n2,2,LEFT\n",
+    "sentence": "id,document,index,words,text\n1,1,1,1,taken\n2,1,2,1,LEFT\n3,2,1,1,LEFT\n",
+    "word": "id,sentence,index,form\n1,1,1,taken\n2,2,1,LEFT\n3,3,1,LEFT\n",
+    "enhanced_dependency": "sentence,relation\n1,taken\n2,LEFT\n3,LEFT\n",
+    "constituent": "sentence,label\n1,taken\n2,LEFT\n",
+    "mention": "id,document,entity_name,first_word,last_word,head_word\n"
+    "1,1,taken,1,1,1\n2,1,LEFT,2,2,2\n3,1,LEFT,1,2,1\n4,2,LEFT,3,3,3\n",
+    "departure": "corpus,sentence,detail\n1,1,taken\n1,2,LEFT\n",
+    "skipped": "corpus,run,sentence,detail\n1,,,LEFT\n1,1,3,LEFT\n1,1,1,taken\n1,,2,LEFT\n",
+    "saved_relation": "name,last_sentence\nown,3\n",
+    "saved_pair": "relation,word,head_word\nown,1,1\nown,2,2\nown,1,2\nown,3,1\n",
+    "run": "id,name,context\n1,whole,sentence\n2,long,document\n",
+    "position": "sequence,position,word,text\n"
+    "1,0,1,taken\n{0},0,1,taken\n{1},0,2,LEFT\n{2},0,3,LEFT\n",
+    "sequence": "id,run,document,sentence\n1,1,1,1\n{0},2,1,\n{1},2,1,\n{2},2,2,\n",
+    "attention_tree": "run,sequence,sentence,source\n1,1,1,taken\n2,{1},2,LEFT\n",
+    "attention_span": "run,sequence,sentence,source\n1,1,1,taken\n2,{1},2,LEFT\n",
+    "surprisal": "run,word\n1,1\n2,2\n",
+    "ablated_surprisal": "run,word,ablation\n1,1,taken\n2,2,LEFT\n",
+    "minimal_pair": "run,word,good\n1,1,taken\n2,2,LEFT\n",
+}  # fmt: skip
+
+
+def test_of_the_text_only_what_these_inputs_read_is_taken(tmp_path: Path) -> None:
+    """No row of any table names another document, sentence or word."""
+    ids = [(1 << 40) + ordinal for ordinal in (1, 2, 3)]
+    given = {table: rows.format(*ids) for table, rows in OF_TWO_SENTENCES.items()}
+    of_text = [
+        table
+        for table, columns in columns_of_this_format().items()
+        if table != "sequence" and any(refers_to(table, name) == "corpus" for name in columns)
+    ]
+    assert {*of_text} <= {*given}, "the rows below have what each table of text may have"
+    bank, out = make_bank(tmp_path / "bank.duckdb", given), tmp_path / "out.duckdb"
+    counts = take(bank, out, inputs=1).rows
+    for table in given:
+        rows = str(query_bank(out, f"from {table}"))
+        assert "LEFT" not in rows, table
+        kept = given[table].count("taken")
+        assert not kept or counts[table] == kept, table
+    pairs = query_bank(out, "select word, head_word from saved_pair")
+    assert pairs == [(1, 1)]
+    assert query_bank(out, "select name from corpus") == [("novel, first 1",)]
+    assert b"LEFT" not in out.read_bytes()
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -293,6 +294,29 @@ def test_answers_have_all_digits_of_the_bank(publication: Path) -> None:
                 assert columns == frame.columns
                 assert told["values"] == [list(each) for each in frame.get_columns()]
                 assert frame.height or analysis == "best_head"
+
+
+@pytest.mark.slow
+def test_of_the_text_only_the_first_inputs_are_published(two_runs: Path, tmp_path: Path) -> None:
+    """In the bank, in the pages and in the results that are computed for them."""
+    site = tmp_path / "site"
+    options = ["--run", "stories/tiny-bert", "--sentences", "3", "--name", "few"]
+    assert _publish(two_runs, site, *options) == 0
+    with open_bank(two_runs) as bank:
+        rows = bank.sql(
+            "select word.form, word.sentence <= (select list(id order by id)[3] from sentence"
+            " where document in (select id from document where corpus = 1)) as is_first from word"
+            " inner join sentence on sentence.id = word.sentence inner join document"
+            " on document.id = sentence.document where document.corpus = 1"
+        ).rows()
+    first, later = ({form for form, own in rows if own is is_first} for is_first in (True, False))
+    left = {form.encode() for form in later - first if len(form) > 6}
+    assert len(left) > 20
+    text = b"\n".join(file.read_bytes() for file in (site / "few").rglob("*") if file.is_file())
+    assert all(form.encode() in text for form in first if len(form) > 6)
+    assert not [form for form in left if re.search(rb"\b" + re.escape(form) + rb"\b", text)]
+    with open_bank(site / "few" / "bank.duckdb") as bank:
+        assert bank.sql("select count(*) as n from sentence")["n"].item() == 3
 
 
 @pytest.mark.soak
