@@ -71,12 +71,11 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
             }
         for name, value in options.items():
             builder = builder.config(name, value)
-        with _Interrupts() as interrupts:
+        with _without_tracebacks_of_py4j(), _Interrupts() as interrupts:
             session = _started(builder, master)
             interrupts.handle()  # pyspark has set a handler of its own
             session.sparkContext.setLogLevel("OFF")
-            # Both would print a traceback when an interrupt has ended the JVM.
-            logging.getLogger("py4j").addHandler(logging.NullHandler())
+            # It would print a traceback when an interrupt has ended the JVM.
             server = session.sparkContext._accumulatorServer
             server.handle_error = lambda *_: None  # type: ignore[method-assign]
             try:
@@ -84,6 +83,25 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
             finally:
                 if not interrupts.have_come:
                     session.stop()
+
+
+@contextmanager
+def _without_tracebacks_of_py4j() -> Iterator[None]:
+    """Context manager that hides what py4j logs of a call that an interrupt or an error ends.
+
+    It logs with the root logger, too, which prints what no program has asked for.
+    """
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.module not in ("clientserver", "java_gateway")
+
+    root = logging.getLogger()
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    root.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_of_others)
 
 
 class _Interrupts:

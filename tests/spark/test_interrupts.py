@@ -1,7 +1,8 @@
-"""Ctrl-C while Spark answers or fills an export: it ends soon, in plain words, with its JVM."""
+"""Interrupts while Spark answers or fills an export: it ends soon, in plain words, with its JVM."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -19,30 +20,48 @@ SMALL_PARTS = """
 import attnbank.ingest.parts as parts
 parts.WEIGHTS = 40_000
 """
+TOLD_OF_STATEMENTS = """
+from pathlib import Path
+from pyspark.sql import SparkSession
+
+sql = SparkSession.sql
+
+def noted(session, *statement):
+    Path("statement").touch()
+    return sql(session, *statement)
+
+SparkSession.sql = noted
+"""
 
 
 def _interrupted(
-    args: Sequence[str], folder: Path, is_time: Callable[[list[psutil.Process]], bool]
+    args: Sequence[str],
+    folder: Path,
+    is_time: Callable[[list[psutil.Process]], bool],
+    number: int = signal.SIGINT,
+    before: str = SMALL_PARTS,
 ) -> str:
     """What a command prints that is interrupted when it is time; no process is left of it.
 
-    `is_time` is asked with the processes that the command has started.
+    `is_time` is asked with the processes that the command has started, which get the signal, too.
+    `before` is what the process runs before the command.
     """
     pytest.importorskip("pyspark", reason="pyspark is not installed")
-    code = f"{SMALL_PARTS}from attnbank.cli import main\nmain()"
+    code = f"{before}from attnbank.cli import main\nmain()"
     running = subprocess.Popen(
         [sys.executable, "-c", code, *args],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     own = psutil.Process(running.pid)
     while not is_time(children := own.children(recursive=True)):
         assert running.poll() is None, running.communicate()[0]
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    os.killpg(running.pid, number)  # as a terminal and `timeout` do
     message, _ = running.communicate(
         timeout=60
     )  # much more than it takes, for machines that are busy
@@ -55,6 +74,15 @@ def _interrupted(
 def test_while_the_jvm_starts(folder: Path, tmp_path: Path) -> None:
     args = ["query", "best_head", "--engine", "spark", "--data", str(folder)]
     assert _interrupted(args, tmp_path, lambda children: bool(children)) == "Interrupted.\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["sigterm", "sigint"])
+def test_while_a_statement_runs(folder: Path, tmp_path: Path, number: int) -> None:
+    """py4j has a traceback logged, which is not printed."""
+    args = ["query", "best_head", "--engine", "spark", "--data", str(folder)]
+    started = tmp_path / "statement"
+    printed = _interrupted(args, tmp_path, lambda _: started.exists(), number, TOLD_OF_STATEMENTS)
+    assert printed == "Interrupted.\n"
 
 
 @pytest.mark.soak
