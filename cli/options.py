@@ -156,7 +156,7 @@ def _open_source(
         return
     from attnbank.queries.spark_sessions import LOCAL, session_of
 
-    with session_of(ctx.params["master"] or LOCAL) as session:
+    with session_of(ctx.params["master"] or LOCAL, ctx.params["data"]) as session:
         from attnbank.queries.spark import open_export
 
         # Polars lets the system restart what a Ctrl-C interrupts; so it would wait for Spark.

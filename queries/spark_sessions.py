@@ -29,6 +29,8 @@ LOCAL = "local[*]"
 
 # The oldest version of Java that Spark 4 runs on.
 OLDEST = 17
+# The most bytes of local exports that count as little to read.
+_LITTLE = 10**9
 _ERROR = 2  # the file descriptor of standard error
 _GRACE = 3.0  # seconds that the JVM has to end after an interrupt, before it is killed
 _INSTALL = (
@@ -38,12 +40,13 @@ _INSTALL = (
 
 
 @contextmanager
-def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
+def session_of(master: str = LOCAL, reads: Sequence[str | Path] = ()) -> Iterator[SparkSession]:
     """Start a Spark session, and stop it in the end; an interrupt ends its JVM at once.
 
     `master` is Spark's own name of a cluster (`spark://host:7077`, `yarn`), or of this machine with
-    some cores (`local[2]`). Raises MissingPackageError without pyspark, CallError without a Java
-    that is new enough, and QueryError if Spark does not start.
+    some cores (`local[2]`). `reads` are the exports that it will read, if that is known. Raises
+    MissingPackageError without pyspark, CallError without a Java that is new enough, and QueryError
+    if Spark does not start.
     """
     require_extra("Spark", "spark", "pyspark")
     check_java()
@@ -69,6 +72,10 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
                 "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
                 "spark.sql.shuffle.partitions": "4",  # Spark's own 200 are for a cluster
             }
+            if _are_little(reads):
+                # Planning a statement runs so much code once that the optimizing compiler takes
+                # half of the time, and saves none.
+                options["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
         for name, value in options.items():
             builder = builder.config(name, value)
         with _without_tracebacks_of_py4j(), _Interrupts() as interrupts:
@@ -83,6 +90,17 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
             finally:
                 if not interrupts.have_come:
                     session.stop()
+
+
+def _are_little(reads: Sequence[str | Path]) -> bool:
+    """Whether all of these are folders of this machine, with few bytes; False for none."""
+    folders = [Path(folder) for folder in reads]
+    if not folders or not all(folder.is_dir() for folder in folders):
+        return False
+    with suppress(OSError):
+        files = (file for folder in folders for file in folder.rglob("*.parquet"))
+        return sum(file.stat().st_size for file in files) <= _LITTLE
+    return False
 
 
 @contextmanager
