@@ -124,7 +124,7 @@ def feature_test(test: syntax.Test, row: str) -> str:
     if test.kind == "present":
         return has
     if test.kind == "absent":
-        return f"not coalesce({has}, false)"
+        return f"not {has}"
     # FEATS separates features by bars: a value with a bar would match two features at once.
     wanted = [value for value in test.values if isinstance(value, str) and "|" not in value]
     one_of = any_of(_list_contains(row, f"|{conllu_name(name)}={value}|") for value in wanted)
@@ -132,7 +132,10 @@ def feature_test(test: syntax.Test, row: str) -> str:
 
 
 def _list_contains(row: str, part: str) -> str:
-    """Whether FEATS or MISC, with a bar added before and after, contains a text."""
+    """Whether FEATS or MISC, with a bar added before and after, contains a text.
+
+    Never null: `concat` skips nulls in DuckDB, and so does what sqlglot makes of it for Spark.
+    """
     return any_of(
         f"contains(concat('|', {row}.{source}, '|'), {literal(part)})"
         for source in ("feats", "misc")

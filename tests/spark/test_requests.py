@@ -43,6 +43,10 @@ FOUND: dict[str, dict[str, Any]] = {
     "pattern { A [Number=Plur/upos=ADV]; A -> B; B [upos=ADV|NOUN] }": {
         "columns": "A.Number/upos, delta(A, B) + 1"
     },
+    # X may have other features, or none at all.
+    "pattern { X [!Number, !Absent]; Y -> X; Y [Number<>Sing] } without { X [upos=ADP] }": {
+        "columns": "X.Number, X.upos, Y.Number"
+    },
 }
 
 
