@@ -37,6 +37,18 @@ JOINED = """\
 
 """
 """In don't the tokenizer of the tiny GPT-2 has a piece over the edge of two words."""
+QUOTED = """\
+# text = The "{0}"{1} old.
+1	The	the	DET	_	_	3	det	_	_
+2	"	"	PUNCT	_	_	3	punct	_	SpaceAfter=No
+3	{0}	dog	NOUN	_	Number={2}	6	nsubj	_	SpaceAfter=No
+4	"	"	PUNCT	_	_	3	punct	_	SpaceAfter=No
+5	{1}	be	AUX	_	Mood=Ind|Number={2}|Person=3|Tense=Pres|VerbForm=Fin	6	cop	_	_
+6	old	old	ADJ	_	_	0	root	_	SpaceAfter=No
+7	.	.	PUNCT	_	_	6	punct	_	_
+
+"""
+"""The closing quotation mark and the apostrophe of the verb can be one piece."""
 
 
 def _measured(bank: Path, number: int = 1) -> dict[int, tuple[float | None, int]]:
@@ -153,6 +165,22 @@ def test_the_model_must_be_that_of_the_run(
     changed.save_pretrained(other)
     with pytest.raises(CallError, match=r"does not have the .* of the run"):
         surprisal(bank, options=LossOptions(model=str(other)), replace=True)
+
+
+def test_verbs_that_a_piece_joins_to_the_word_before_have_pairs(tmp_path: Path) -> None:
+    """Pairs are read word by word in every run, so that their results do not differ."""
+    corpus, texts = tmp_path / "dogs.conllu", ['The "dog"\'s old.', 'The "dogs"\'re old.']
+    corpus.write_text(QUOTED.format("dog", "'s", "Sing") + QUOTED.format("dogs", "'re", "Plur"))
+    model = tiny_models.save("gpt2", tmp_path / "tiny", texts * 30)
+    pairs = []
+    for edges in ("cut", "share"):
+        bank = _fill(tmp_path / f"{edges}.duckdb", corpus, model, edges=edges)
+        surprisal(bank, options=LossOptions(model=str(model), agreement=True))
+        joined = query_bank(bank, "select count(last_word) from position")
+        assert joined == [(2 if edges == "share" else 0,)]
+        pairs.append(query_bank(bank, "from minimal_pair order by number"))
+    assert [pair[4:7] for pair in pairs[0]] == [("'s", "'re", 5), ("'re", "'s", 12)]
+    assert pairs[0] == pairs[1] and None not in [pair[-1] for pair in pairs[0]]
 
 
 def test_words_without_a_surprisal_are_told(

@@ -1,6 +1,5 @@
--- The words that a run read, the first of those that share a position.
-select position.word
-from position
-inner join sequence on sequence.id = position.sequence
+-- The words that a run read, also those that share a position with the word before them.
+select word_position.word
+from word_position
+inner join sequence on sequence.id = word_position.sequence
 where sequence.run = $run
-    and position.word is not null
