@@ -200,6 +200,7 @@ class _Merge:
     def fill(self) -> dict[str, int]:
         """Copy everything, source by source; return the number of rows of each table."""
         self.rows("create temp table merge_searched (relation varchar, sentence bigint)")
+        self.rows("create temp table merge_document (id bigint, source integer)")
         for step in (
             _SourceCopy.copy_small_rows,
             _SourceCopy.copy,
@@ -309,6 +310,10 @@ class _SourceCopy:
         for table, column in _TEXT.items():
             arriving = sentences if column == "sentence" else documents
             self._insert(table, f"own.{column} in ({arriving})")
+        self.rows(
+            f"insert into merge_document select new, {self.source.number} from merge_arriving"
+            " where not is_here"
+        )
         # What could not be read is in every source that has the corpus.
         same = _same("corpus", "name", "reason", "detail")
         place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
@@ -327,12 +332,8 @@ class _SourceCopy:
             if column == "sentence":
                 ((id,),) = self.rows(f"select document from main.sentence where id = {id}")
             index, corpus = ordinal_of(id), (id >> BITS) + 1
-            first = next(
-                catalog.label
-                for catalog in self.matched.catalogs
-                for old, new in self.matched.ids("corpus", catalog.number).items()
-                if new == corpus and catalog.shards["corpus"][old].has_document(index)
-            )
+            ((number,),) = self.rows(f"select source from merge_document where id = {id}")
+            first = self.matched.catalogs[number].label
             raise BankError(
                 f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
                 f" differs between {first} and {self.label}.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -16,9 +17,16 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql import answer_cache
 from attnbank.sql.bank import upgrading
-from attnbank.sql.bank.connections import connect_beside
+from attnbank.sql.bank.connections import connect_beside, once_unlocked
 from attnbank.sql.bank.opening import existing, fault_of_rows, open_to_read
-from attnbank.sql.errors import BankError, bank_error, first_line, is_damage, is_full_disk
+from attnbank.sql.errors import (
+    BankError,
+    bank_error,
+    cause_of,
+    first_line,
+    is_damage,
+    is_full_disk,
+)
 from attnbank.sql.export_format import (
     ExportedTable,
     Manifest,
@@ -72,8 +80,8 @@ class Source:
     def attached(self, connection: DuckDBPyConnection) -> Iterator[None]:
         """Context manager that attaches it to a connection as the database `source`, read-only.
 
-        Raises BankError if it has changed since it was checked, and for an error of DuckDB
-        meanwhile, unless the disk is full.
+        Raises BankError if it has changed since it was checked, if another process has it open to
+        write, and for an error of DuckDB meanwhile, unless the disk is full.
         """
         try:
             if self.stamp != _stamp(self.reads):
@@ -82,15 +90,28 @@ class Source:
                     "Wait until nothing writes to it, then run the same command again.",
                 )
             for statement in self.statements:
-                connection.execute(statement)
+                once_unlocked(partial(connection.execute, statement))
             yield
             connection.execute(f"detach {SOURCE}")
         except duckdb.Error as error:
             if is_full_disk(error):
                 raise
-            if is_damage(error):
+            is_of_file = self.manifest is None and isinstance(error, duckdb.IOException)
+            if is_of_file or is_damage(error):
                 raise bank_error(error, Path(self.label)) from error
-            raise invalid_source(self.label, first_line(error)) from error
+            raise _read_error(self.label, first_line(error), error) from error
+
+
+def _read_error(label: str, reason: str, error: duckdb.Error) -> BankError:
+    """The error for a source that DuckDB cannot read: it is damaged, unless memory is short."""
+    if cause := cause_of(error):
+        return cause
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return BankError(
+            f"{label} needs more memory than there is: {reason.rstrip('.')}.",
+            "Export its runs one by one (attnbank export DIR --run NAME), and merge these.",
+        )
+    return invalid_source(label, reason)
 
 
 def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
@@ -170,7 +191,7 @@ def reading(export: str, table: ExportedTable) -> Iterator[None]:
         if is_full_disk(error):
             raise
         reason = first_line(error).replace(f"{expanded(export).resolve()}/", "")
-        raise invalid_source(export, f"{table.name} cannot be read: {reason}") from error
+        raise _read_error(export, f"{table.name} cannot be read: {reason}", error) from error
 
 
 def _view(connection: DuckDBPyConnection, export: str, home: Path, table: ExportedTable) -> str:
