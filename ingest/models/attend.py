@@ -198,7 +198,7 @@ class _OwnCode(TorchFunctionMode):
             return result
         self._begun = None
         by_head = call.weights.shape[:2]
-        call.value = value.reshape(*by_head, *value.shape[-2:])
+        call.value = value.reshape(by_head[0], -1, *value.shape[-2:])
         output = result.reshape(*by_head, *result.shape[-2:]).transpose(1, 2)
         call.output = output
         self._pass.end(call)
