@@ -63,12 +63,14 @@ DAMAGE = {
     "update word set sentence = 9 where id = 3": "the words of sentence 2 are not the 1",
     "insert into word by name select * replace (9 as sentence, 4 as id) from word where id = 3":
         "word has rows that belong to no sentence",
-    "update word set id = 3 - id where id < 3": "the ids of document 1 are not consecutive",
-    "update word set id = 9 where id = 2": "the ids of document 1 are not consecutive",
+    "update word set id = 3 - id where id < 3": "the ids of document 1 are not in the order",
+    "update word set id = 9 where id = 2": "the ids of document 1 are not in the order",
     "update word set index = 1": "the words of sentence 1 are not the 2",
     "update word set head_index = 3 where id = 1": "the words of sentence 1 are not the 2",
-    "update mention set entity = 9 where id = 1; update mention set document = 1":
-        "the ids of document 1 are not consecutive",
+    "update mention set entity = 1": "the ids of document 2 are not in the order of the text",
+    "update mention set id = 3 - id": "the ids of document 2 are not in the order of the text",
+    "update sentence set document = 3 - document, index = 1; update sequence set document = 3 - id;"
+    " delete from mention": "the ids of document 1 are not in the order of the text",
     "update mention set head_word = 3": "a mention of document 1 has words of another document",
     "delete from position": "the input 1 does not have the 2 positions",
     "update position set position = 0": "the input 1 does not have the 2 positions",

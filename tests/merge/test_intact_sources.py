@@ -59,25 +59,31 @@ def test_a_bank_that_does_not_fit_into_memory_is_too_large(tmp_path: Path) -> No
 
 
 def test_a_difference_is_between_the_banks_that_have_the_rows(tmp_path: Path) -> None:
-    """Whichever shards they say that they are: here the first has a document of the second."""
+    """Of three shards of the text both have the second; each has a run over another one."""
     banks = []
-    for shard, documents in ((1, (1, 2)), (2, (2,))):
+    for shard, shards, documents in ((1, "1-2", (1, 2)), (2, "2-3", (2, 3))):
         rows = {
-            "corpus": f"id,name,sha256,shard\n1,novel,x,{shard}/2\n",
-            "run": f"id,name,options\n1,tiny,{{shard={shard}/2}}\n",
+            "corpus": f"id,name,sha256,shard\n1,novel,x,{shards}/3\n",
+            "run": f"id,name,options\n1,tiny,{{shard={2 * shard - 1}/3}}\n",
             "document": "id,index,name\n",
             "sentence": "id,document,index,words,text\n",
             "word": "id,sentence\n",
             "sequence": "id,document,sentence,positions\n",
             "position": "sequence,position,word\n",
+            "attention": "sequence;layer;head;from_position;weights\n",
+            "peak": "sequence,layer,head,position\n",
         }
         for id in documents:
             rows["document"] += f"{id},{id},x\n"
             rows["sentence"] += f"{id},{id},1,1,of {shard}\n"
             rows["word"] += f"{id},{id}\n"
+            if id == 2:
+                continue
             rows["sequence"] += f"{id},{id},{id},1\n"
             rows["position"] += f"{id},0,{id}\n"
+            rows["attention"] += f"{id};1;1;0;[1.0]\n"
+            rows["peak"] += f"{id},1,1,0\n"
         banks.append(make_bank(tmp_path / f"s{shard}.duckdb", rows))
     fact = r"Document 2 of the corpus novel differs between \S*s1.duckdb and \S*s2.duckdb\."
     with pytest.raises(BankError, match=fact):
-        merge_banks(tmp_path / "out.duckdb", banks)
+        merge_banks(tmp_path / "out.duckdb", banks, partial=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 from bank_rows import query_bank
 from case_bank import make_bank
@@ -11,6 +12,7 @@ from case_bank import make_bank
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.merge.excerpt import chosen_runs, take
 from attnbank.queries import open_bank
+from attnbank.sql.bank.opening import fault_of_rows
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import refers_to
@@ -115,6 +117,7 @@ OF_TWO_SENTENCES = {
     "attention_span": "run,sequence,sentence,source\n1,1,1,taken\n2,{1},2,LEFT\n",
     "surprisal": "run,word\n1,1\n2,2\n",
     "ablated_surprisal": "run,word,ablation\n1,1,taken\n2,2,LEFT\n",
+    "ablated_edge": "run,word,attended_word,ablation\n1,1,1,taken\n2,2,1,LEFT\n",
     "minimal_pair": "run,word,good\n1,1,taken\n2,2,LEFT\n",
 }  # fmt: skip
 
@@ -150,6 +153,8 @@ def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
     name = [*runs.values()][-1]
     found = take(two_runs, out, [name], inputs=3)
     assert found.rows["sequence"] == 3
+    with duckdb.connect(str(out), read_only=True) as connection:
+        assert fault_of_rows(connection) is None
     assert [each.split(" the first 3 inputs")[0] for each in found.notes] == [f"Of {name}"]
     with open_bank(out) as bank:
         (run,) = bank.runs().to_dicts()
