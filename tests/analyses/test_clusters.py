@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import new_banks
 import pytest
+from bank_factory import BankFactory
+from fixture_types import Models
 from oracle_statistics import sign_flips
 from polars.testing import assert_frame_equal
-from text_banks import make_text_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import Bank, open_bank
@@ -50,7 +52,7 @@ def opened(path: Path, texts: dict[str, str], model: Path) -> Bank:
 @pytest.fixture(scope="module")
 def banks(
     parts: list[str],
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Bank]]:
     """The same sentences in one file, in three, as three documents, and one part as a document."""
@@ -139,11 +141,11 @@ FORMATS = {
 """Files of other formats, and of each of their documents whether the file marks it."""
 
 
-def test_what_other_formats_mark(tmp_path: Path) -> None:
-    for name, (text, _) in FORMATS.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    made = make_text_bank(tmp_path / "bank.duckdb", *(tmp_path / name for name in FORMATS))
-    with open_bank(made) as bank:
+def test_what_other_formats_mark(bank_of: BankFactory) -> None:
+    texts: list[tuple[dict[str, str], str, dict[str, Any]]] = [
+        ({name: text}, "none", {}) for name, (text, _) in FORMATS.items()
+    ]
+    with open_bank(bank_of.in_turn(*texts)) as bank:
         rows = bank.sql("select corpus, list(marked order by id) from document group by corpus")
     assert dict(rows.rows()) == {
         number: marked for number, (_, marked) in enumerate(FORMATS.values(), start=1)

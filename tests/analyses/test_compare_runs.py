@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 import bounds
-import duckdb
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from oracle_heads import Reading, mcnemar, mcnemar_better
 from oracle_statistics import (
     corrected,
@@ -27,11 +27,10 @@ from attnbank.sql.errors import CallError, QueryError
 @pytest.fixture(scope="module")
 def names(full_bank: Path) -> list[str]:
     """The runs over words of the whole sample, sentences first."""
-    with duckdb.connect(str(full_bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select name from run where unit = 'word' and subword = 'mean' and corpus = 2"
-            " order by id"
-        ).fetchall()
+    rows = query_bank(
+        full_bank,
+        "select name from run where unit = 'word' and subword = 'mean' and corpus = 2 order by id",
+    )
     return [name for (name,) in rows]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ import duckdb
 import new_banks
 import oracle_coreference as slow
 import pytest
+from bank_rows import query_bank
 from case_bank import make_bank
+from fixture_types import Models
 from oracle_statistics import difference_of_shares, interval, pairs_of, sign_flips
 
 from attnbank.ingest import IngestOptions, ingest
@@ -62,7 +64,7 @@ def _make(folder: Path, source: Path, model: str = MINILM, **options: Any) -> Pa
 
 @pytest.fixture(scope="module")
 def case(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Models
 ) -> Iterator[Case]:
     bank = _make(
         tmp_path_factory.mktemp("coreference"), sample, str(tiny_model("bert")), max_tokens=90
@@ -80,7 +82,7 @@ def test_the_sample(case: Case) -> None:
 
 
 @pytest.mark.slow
-def test_a_decoder(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_a_decoder(tmp_path: Path, sample: Path, tiny_model: Models) -> None:
     """It sees only mentions whose heads stand before."""
     bank = _make(tmp_path, sample, str(tiny_model("gpt2")), max_tokens=90, first_word="word")
     with duckdb.connect(str(bank), read_only=True) as connection:
@@ -232,7 +234,7 @@ def _check_heads(case: Case, singletons: bool = True) -> int:
 
 
 @pytest.mark.slow
-def test_runs(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_runs(tmp_path: Path, sample: Path, tiny_model: Models) -> None:
     """By default the newest run of documents; one of sentences by its name, and not by itself."""
     model = str(tiny_model("bert"))
     for context, max_tokens in (("document", 60), ("document", 90), ("sentence", 96)):
@@ -261,11 +263,10 @@ def test_runs(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -
 
 def test_a_corpus_without_mentions_has_no_run_that_fits(tmp_path: Path) -> None:
     bank = make_bank(tmp_path / "bank.duckdb", {"run": "id,name,context\n1,r,document\n"})
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        capable = "from run_capability where capability = 'mentions'"
-        assert connection.execute(capable).fetchall() == []
-        with pytest.raises(duckdb.InvalidInputException, match="its corpus has no mentions"):
-            connection.execute("from coreference_accuracy()").fetchall()
+    capable = "from run_capability where capability = 'mentions'"
+    assert query_bank(bank, capable) == []
+    with pytest.raises(duckdb.InvalidInputException, match="its corpus has no mentions"):
+        query_bank(bank, "from coreference_accuracy()")
 
 
 def _counts(

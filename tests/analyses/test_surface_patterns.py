@@ -14,9 +14,10 @@ import oracle_surface as slow
 import pytest
 import torch
 import transformers
+from bank_factory import BankFactory
 from duckdb import DuckDBPyConnection
+from fixture_types import Models
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.bank.opening import open_to_read
 
 
@@ -110,18 +111,12 @@ def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Pat
 
 @pytest.mark.slow
 def test_gradient_importance_of_real_gradients(
-    tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
+    tiny_masked_lm: Models, bank_of: BankFactory
 ) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    corpus = (str(sample / "stories.conllu"),)
-    model = str(tiny_masked_lm("bert"))
-    ingest(
-        IngestOptions(
-            corpus, path, model, unit="token", context="pair", max_tokens=48, gradients=True
-        )
-    )
-    ingest(IngestOptions(corpus, path, model, unit="token"))  # a newer run, without gradients
-    with open_to_read(path) as connection:
+    model, tokens = tiny_masked_lm("bert"), {"unit": "token"}
+    pairs: dict[str, Any] = {**tokens, "context": "pair", "max_tokens": 48, "gradients": True}
+    newer = bank_of.in_turn(("stories", model, pairs), ("stories", model, tokens))
+    with open_to_read(newer) as connection:
         rows = connection.execute(
             "select layer, head, target, gradient from gradient_importance()"
         ).fetchall()
@@ -192,22 +187,11 @@ def _pointing_model(folder: Path, tokenizer: Any) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def test_next_is_to_the_right(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_next_is_to_the_right(tmp_path: Path, tiny_model: Models, bank_of: BankFactory) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
     _pointing_model(tmp_path / "pointing", tokenizer)
-    corpus = tmp_path / "text.conllu"
-    words = ["the", "dog", "saw", "a", "cat"]
-    corpus.write_text(
-        "".join(
-            f"{at}\t{word}\t_\tX\t_\t_\t{at - 1}\t{'root' if at == 1 else 'dep'}\t_\t_\n"
-            for at, word in enumerate(words, 1)
-        )
-        + "\n",
-        encoding="utf-8",
-    )
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(corpus),), path, str(tmp_path / "pointing"), unit="token"))
-    with open_to_read(path) as opened:
+    text = {"text.txt": "the dog saw a cat\n"}
+    with open_to_read(bank_of(text, tmp_path / "pointing", unit="token")) as opened:
         rows = opened.execute("select previous, self, next from relative_position() order by head")
         found = np.array(rows.fetchall())
         profile = opened.execute(

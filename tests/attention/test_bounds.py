@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import bounds
 import numpy as np
 import oracle_reference as slow
 import pytest
 import torch
 import transformers
+from fixture_types import Models
 
 WORDS = ["The", "dogs", "barked", "at", "the", "old", "station", "."]
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
-def test_rounding_moves_attention_by_less_than_the_bound(
-    tiny_model: Callable[[str], Path], kind: str
-) -> None:
+def test_rounding_moves_attention_by_less_than_the_bound(tiny_model: Models, kind: str) -> None:
     """A text alone, in a padded batch, and in float64."""
     module = transformers.AutoModel.from_pretrained(tiny_model(kind), attn_implementation="eager")
     module.eval()
@@ -53,7 +49,7 @@ def test_only_equal_weights_may_change_places() -> None:
     assert [slow.near_tie(row, 0, other) for other in (1, 2, 3, -1)] == [True, False, False, False]
 
 
-def test_a_bank_settles_near_ties_and_nothing_else(tiny_model: Callable[[str], Path]) -> None:
+def test_a_bank_settles_near_ties_and_nothing_else(tiny_model: Models) -> None:
     """What a bank took is no excuse for another count."""
     folder = tiny_model("bert")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

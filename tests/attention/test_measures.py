@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
-import duckdb
 import numpy as np
 import oracle_measures
 import pytest
 import tiny_models
 import torch
 import transformers
+from bank_factory import BankFactory
+from bank_rows import query_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.measures import LAYER_MEASURES
@@ -60,20 +61,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def _maps(bank: Path) -> dict[int, tuple[list[list[str]], np.ndarray]]:
     """Of each input the pieces of its positions, and its maps [layers, heads, P, P]."""
     inputs = {}
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        for (sequence,) in connection.execute("select id from sequence").fetchall():
-            pieces = connection.execute(
-                "select pieces from position where sequence = ? order by position", [sequence]
-            ).fetchall()
-            rows = connection.execute(
-                "select layer, head, weights from attention where sequence = ?"
-                " order by layer, head, from_position",
-                [sequence],
-            ).fetchall()
-            layers, heads = (len({row[at] for row in rows}) for at in (0, 1))
-            maps = np.array([row[2] for row in rows])
-            shape = (layers, heads, len(pieces), len(pieces))
-            inputs[sequence] = ([row[0] for row in pieces], maps.reshape(shape))
+    for (sequence,) in query_bank(bank, "select id from sequence"):
+        pieces = query_bank(
+            bank, "select pieces from position where sequence = ? order by position", [sequence]
+        )
+        rows = query_bank(
+            bank,
+            "select layer, head, weights from attention where sequence = ?"
+            " order by layer, head, from_position",
+            [sequence],
+        )
+        layers, heads = (len({row[at] for row in rows}) for at in (0, 1))
+        maps = np.array([row[2] for row in rows])
+        shape = (layers, heads, len(pieces), len(pieces))
+        inputs[sequence] = ([row[0] for row in pieces], maps.reshape(shape))
     return inputs
 
 
@@ -159,12 +160,11 @@ def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], fact
 
 @pytest.mark.slow
 def test_a_run_of_another_measure_answers_only_if_it_is_named(
-    folders: dict[str, Path], tmp_path: Path
+    folders: dict[str, Path], bank_of: BankFactory
 ) -> None:
-    path = tmp_path / "bank.duckdb"
-    for measure in ("weights", "norms", "value-zeroing"):
-        ingest(IngestOptions((str(STORIES),), path, model=str(folders["bert"]), measure=measure))
-    with open_bank(path) as bank:
+    measures = ("weights", "norms", "value-zeroing")
+    ingests = [("stories", folders["bert"], {"measure": measure}) for measure in measures]
+    with open_bank(bank_of.in_turn(*ingests)) as bank:
         runs = bank.info().runs
         assert dict(zip(runs["measure"], runs["heads"], strict=True)) == {
             "weights": 4, "norms": 4, "value-zeroing": 1,
@@ -182,11 +182,9 @@ def test_a_run_of_another_measure_answers_only_if_it_is_named(
 
 @pytest.mark.slow
 def test_a_picture_of_norms_is_scaled_by_the_largest(
-    folders: dict[str, Path], tmp_path: Path
+    folders: dict[str, Path], bank_of: BankFactory
 ) -> None:
-    path = tmp_path / "bank.duckdb"
-    ingest(IngestOptions((str(STORIES),), path, model=str(folders["bert"]), measure="norms"))
-    with open_bank(path) as bank:
+    with open_bank(bank_of("stories", folders["bert"], measure="norms")) as bank:
         picture = bank.show(1, head="2-3", run="stories/bert/norms")
         largest = picture.weights["weight"].max()
         assert isinstance(largest, float) and largest != 1

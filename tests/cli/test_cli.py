@@ -19,6 +19,7 @@ import pytest
 from bank_rows import change_bank
 from case_bank import make_bank
 from command_line import Cli, run_attnbank
+from fixture_types import Models
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import analyses, open_bank
@@ -219,7 +220,7 @@ def test_the_analyses_are_listed(cli: Cli) -> None:
 
 
 def test_an_ingest_says_what_it_did(
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     tmp_path: Path,
     cli: Cli,
 ) -> None:
@@ -243,7 +244,7 @@ def test_an_ingest_says_what_it_did(
 
 @pytest.mark.slow
 def test_a_process_that_ingested_ends_in_silence(
-    sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    sample: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     """DuckDB tells what of it is still in use when the process ends, as by functions of typing."""
     bank, corpus = tmp_path / "bank.duckdb", sample / "stories.conllu"
@@ -254,7 +255,7 @@ def test_a_process_that_ingested_ends_in_silence(
 
 @pytest.mark.slow
 def test_what_is_wrong_with_a_corpus_is_listed(
-    tiny_model: Callable[[str], Path], tmp_path: Path, cli: Cli
+    tiny_model: Models, tmp_path: Path, cli: Cli
 ) -> None:
     corpus, bank = tmp_path / "bad.conllu", tmp_path / "bad.duckdb"
     corpus.write_text(GOOD.format(name="s0") + "".join(BAD.format(name=f"b{n}") for n in range(25)))

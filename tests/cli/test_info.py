@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from case_bank import make_bank
 from command_line import Cli
-from new_banks import ingest_into
+from fixture_types import Options
 
+from attnbank.ingest import ingest
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 from attnbank.sql.registry import analyses
@@ -90,11 +90,11 @@ def test_the_runs_are_counted(bank: Path) -> None:
 
 
 def test_the_sentences_of_documents_and_pairs_are_counted_as_an_ingest_counts_them(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, options_for: Options
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     reports = [
-        ingest_into(bank, sample / "press.conllu", tiny_model("bert"), limit=2, **of_run)
+        ingest(options_for(bank, "press", limit=2, **of_run))
         for of_run in ({"context": "document"}, {"context": "pair", "unit": "token"})
     ]
     counts = "select distinct run.id, word.sentence, position.word from run, sequence, position"

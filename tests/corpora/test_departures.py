@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
 from corpus_text import (
@@ -19,10 +19,9 @@ from corpus_text import (
     read_sentence,
     read_sentences,
 )
-from new_banks import ingest_into
-from text_banks import make_text_bank
+from fixture_types import Models, Options
 
-from attnbank.ingest import IngestOptions, add_text, estimate
+from attnbank.ingest import IngestOptions, add_text, estimate, ingest
 from attnbank.ingest.corpora.document import CorpusError, Departure, Problem, Sentence
 from attnbank.ingest.options import Departures
 
@@ -69,7 +68,7 @@ def corpus(tmp_path: Path) -> Path:
 def test_they_are_counted_told_and_kept(
     tmp_path: Path,
     corpus: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     cli: Cli,
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
@@ -102,7 +101,7 @@ def test_they_are_counted_told_and_kept(
 def test_strict_refuses(
     tmp_path: Path,
     corpus: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     cli: Cli,
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
@@ -124,7 +123,7 @@ OTHERS = ("word", "position", "attention")
 
 @pytest.mark.slow
 def test_nothing_but_the_shown_text_depends_on_them(
-    tmp_path: Path, corpus: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, corpus: Path, options_for: Options
 ) -> None:
     right = tmp_path / "right.conllu"
     text = corpus.read_text(encoding="utf-8").replace("# text = Elle vint", "# text = Elle vient")
@@ -132,7 +131,7 @@ def test_nothing_but_the_shown_text_depends_on_them(
     rows, kept = [], []
     for path in (corpus, right):
         bank = tmp_path / f"{path.stem}.duckdb"
-        report = ingest_into(bank, path, tiny_model("bert"))
+        report = ingest(options_for(bank, path))
         assert [departure.count for departure in report.departures] == (
             [2] if path == corpus else []
         )
@@ -295,11 +294,9 @@ SCRIPTORIUM = """# newdoc id = d
 """
 
 
-def test_mentions_that_name_no_entity(tmp_path: Path) -> None:
+def test_mentions_that_name_no_entity(bank_of: BankFactory) -> None:
     """As in Coptic Scriptorium: types and identities are read, and no mention corefers."""
-    path = tmp_path / "cop.conllu"
-    path.write_text(SCRIPTORIUM)
-    bank = make_text_bank(tmp_path / "bank.duckdb", path)
+    bank = bank_of({"cop.conllu": SCRIPTORIUM}, "none")
     assert query_bank(bank, "select reason from departure") == [("no-entity-group",)]
     mentions = query_bank(
         bank,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import eq
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from corpus_text import facts
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, add_text, ingest
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
@@ -151,9 +151,7 @@ def test_pandas(sample: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_ingest_of_a_frame(
-    sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_an_ingest_of_a_frame(sample: Path, tmp_path: Path, tiny_model: Models) -> None:
     rows = []
     for name, corpus in (
         ("files", sample / "stories.conllu"),

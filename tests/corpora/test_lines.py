@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import corpus_text
 import pytest
 from bank_rows import query_bank
+from fixture_types import Models
 from hypothesis import given
 from hypothesis import strategies as st
-from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, add_text, ingest
 from attnbank.ingest.corpora.document import MOST_WORDS, CorpusError, Problem, Sentence
@@ -130,14 +129,14 @@ def test_text_is_read_as_lines_unless_something_annotates_it(
 
 
 @pytest.fixture
-def model(tiny_model: Callable[[str], Path]) -> str:
+def model(tiny_model: Models) -> str:
     return str(tiny_model("bert"))
 
 
 def test_a_bank_of_lines(tmp_path: Path, model: str) -> None:
     path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
     path.write_text("Rain fell.\nIt stopped.\n\n\u200b\nThe dogs barked.\n")
-    report = ingest_into(bank, path, model)
+    report = ingest(IngestOptions((str(path),), bank, model))
     assert (report.inputs, report.skipped) == (3, {"empty": 1})
     corpus = "select name, format, annotation, annotator from corpus"
     assert query_bank(bank, corpus) == [("story", "lines", "none", None)]
@@ -210,7 +209,7 @@ def test_prose_needs_a_choice_of_format(tmp_path: Path, model: str) -> None:
 
     fact = "is unannotated prose: 3 of its first 3 lines have several"
     with pytest.raises(CallError, match=fact) as error:
-        ingest_into(bank, path, model)
+        ingest(IngestOptions((str(path),), bank, model))
     for remedy in ("--spacy en_core_web_sm", "--format lines"):
         assert remedy in error.value.remedy
     add_text(IngestOptions((str(path),), bank, format="lines"))

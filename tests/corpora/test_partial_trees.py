@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
 from corpus_text import facts, read_problem, read_sentence
-from new_banks import ingest_into
-from text_banks import make_text_bank
+from fixture_types import Options
 
+from attnbank.ingest import ingest
 from attnbank.ingest.corpora.document import NO_HEAD, FaultError, check_tree
 from attnbank.queries import open_bank
 
@@ -81,11 +81,9 @@ def test_a_mention_with_such_a_word_has_its_head_by_another_rule() -> None:
     assert (mention.head, mention.head_rule) == (2, "surface")
 
 
-def test_what_a_request_means(tmp_path: Path) -> None:
-    path = tmp_path / "part.conllu"
-    path.write_text(conllu("whole") + conllu("part", {3: "head", 5: "head deprel"}))
-    bank = make_text_bank(tmp_path / "bank.duckdb", path)
-    with open_bank(bank) as opened:
+def test_what_a_request_means(bank_of: BankFactory) -> None:
+    text = conllu("whole") + conllu("part", {3: "head", 5: "head deprel"})
+    with open_bank(bank_of({"part.conllu": text}, "none")) as opened:
         for request, hits in (
             ("pattern { A -> B }", 7 + 5),
             ("pattern { A -[root]-> B }", 1),
@@ -100,7 +98,7 @@ def test_what_a_request_means(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_analysis_judges_it(tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli) -> None:
+def test_no_analysis_judges_it(tmp_path: Path, cli: Cli, options_for: Options) -> None:
     """The gold pairs are those of the whole trees, but for the words without a head."""
     lacking = {2: "head", 5: "deprel", 7: "head deprel"}
     texts = {"whole": conllu("a") + conllu("b"), "part": conllu("a") + conllu("b", lacking)}
@@ -109,7 +107,7 @@ def test_no_analysis_judges_it(tmp_path: Path, tiny_model: Callable[[str], Path]
         path = tmp_path / f"{name}.conllu"
         path.write_text(text)
         bank = tmp_path / f"{name}.duckdb"
-        report = ingest_into(bank, path, tiny_model("bert"))
+        report = ingest(options_for(bank, path))
         assert [(departure.id, departure.count) for departure in report.departures] == (
             [("missing-head", 3)] if name == "part" else []
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,8 @@ import pytest
 import transformers
 from bank_rows import query_bank
 from click.testing import CliRunner
+from crashes import ingest_part
+from fixture_types import Models
 
 from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -28,7 +29,7 @@ def _options(bank: Path, model: Path, **more: Any) -> IngestOptions:
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "roberta", "xlm-roberta", "mistral", "gemma"])
 def test_the_model_reads_what_was_drawn(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, unit: str
+    tmp_path: Path, tiny_model: Models, kind: str, unit: str
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", tiny_model(kind)
     report = ingest(_options(bank, model, unit=unit))
@@ -56,7 +57,7 @@ def test_the_model_reads_what_was_drawn(
 
 @pytest.mark.slow
 def test_a_larger_corpus_begins_with_a_smaller_and_a_seed_draws_another(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, tiny_model: Models
 ) -> None:
     drawn = {}
     for limit, seed in ((4, 0), (6, 0), (4, 1)):
@@ -70,18 +71,12 @@ def test_a_larger_corpus_begins_with_a_smaller_and_a_seed_draws_another(
 
 
 @pytest.mark.slow
-def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Models) -> None:
     """Counted before, resumed, kept, a control beside it; and it answers where it is named."""
     bank, model = tmp_path / "bank.duckdb", tiny_model("gpt2")
     options = _options(bank, model, batch_tokens=32)
     counted = estimate(options)
-
-    def stop(progress: Any) -> None:
-        if progress.stage == "running" and progress.done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ingest(options, stop)
+    ingest_part(options)
     report = ingest(options)
     assert report.state == "resumed"
     assert (report.inputs, report.words, report.weights) == (4, 48, counted.weights)
@@ -104,7 +99,7 @@ def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Pat
 
 
 @pytest.mark.slow
-def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Models) -> None:
     model, parts = tiny_model("gpt2"), []
     for shard in ("1/2", "2/2"):
         parts.append(tmp_path / f"{shard[0]}.duckdb")
@@ -136,7 +131,7 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
     ],
 )
 def test_what_does_not_go_together(
-    tmp_path: Path, tiny_model: Callable[[str], Path], more: dict[str, Any], message: str
+    tmp_path: Path, tiny_model: Models, more: dict[str, Any], message: str
 ) -> None:
     bank = tmp_path / "bank.duckdb"
     own: dict[str, Any] = {"corpora": (), "bank": bank, "model": str(tiny_model("gpt2"))}
@@ -146,7 +141,7 @@ def test_what_does_not_go_together(
 
 
 @pytest.mark.slow
-def test_from_the_command_line(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_from_the_command_line(tmp_path: Path, tiny_model: Models) -> None:
     bank, model = str(tmp_path / "bank.duckdb"), str(tiny_model("gpt2"))
     call = ["-b", bank, "ingest", "--repeat", "6", "--limit", "4", "-m", model, "--unit", "token"]
     dry = CliRunner().invoke(app, [*call, "--dry-run"])

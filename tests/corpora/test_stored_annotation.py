@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
-from new_banks import ingest_into
+from fixture_types import Options
 
+from attnbank.ingest import ingest
 from attnbank.ingest.merge.merging import merge_banks
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
@@ -47,10 +48,10 @@ TABLES: dict[str, tuple[str, str, list[tuple[Any, ...]]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_annotation_follows_its_sentences(
-    tmp_path: Path, tiny_model: Callable[[str], Path], table: str
+    tmp_path: Path, table: str, bank_of: BankFactory, options_for: Options
 ) -> None:
     text, columns, rows = TABLES[table]
-    corpus, model = tmp_path / "c", str(tiny_model("bert"))
+    corpus = tmp_path / "c"
     corpus.write_text("".join(text.replace("d0", f"d{at}") for at in range(4)))
     every = Counter((f"d{at}", *row) for at in range(4) for row in rows)
 
@@ -62,15 +63,15 @@ def test_annotation_follows_its_sentences(
             " inner join document on document.id = sentence.document",
         )
 
-    shards = [tmp_path / f"{number}.duckdb" for number in (1, 2)]
-    for number, shard in enumerate(shards, 1):
-        ingest_into(shard, corpus, model, shard=f"{number}/2")
+    shards = [
+        bank_of(corpus, shard=f"{number}/2", to=tmp_path / f"{number}.duckdb") for number in (1, 2)
+    ]
     assert set(stored(shards[0])) == {row for row in every if row[0] in ("d0", "d2")}
     merged = tmp_path / "merged.duckdb"
     merge_banks(merged, shards)
     assert Counter(stored(merged)) == every
 
-    ingest_into(merged, corpus, model, name="other")
+    ingest(options_for(merged, corpus, name="other"))
     assert len(stored(merged)) == 2 * len(every)
     with open_bank(merged) as opened:
         (first, _) = opened.runs()["name"]

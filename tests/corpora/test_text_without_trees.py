@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import duckdb
 import pytest
-from new_banks import ingest_into
+from bank_factory import BankFactory
 
 from attnbank.ingest.options import Unit
 from attnbank.sql.bank.opening import open_to_read
@@ -15,14 +12,9 @@ from attnbank.sql.bank.opening import open_to_read
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["word", "token"])
-def test_there_is_no_dependency_to_ask_for(
-    tmp_path: Path, tiny_model: Callable[[str], Path], unit: Unit
-) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("The dogs barked at the door.\nIt was your friend's cat.\n")
-    bank = tmp_path / "bank.duckdb"
-    ingest_into(bank, text, tiny_model("bert"), unit=unit)
-    with open_to_read(bank) as connection:
+def test_there_is_no_dependency_to_ask_for(unit: Unit, bank_of: BankFactory) -> None:
+    text = {"text.txt": "The dogs barked at the door.\nIt was your friend's cat.\n"}
+    with open_to_read(bank_of(text, unit=unit)) as connection:
         for analysis in (
             "gold_dependency(possessive := true)",
             "gold_dependency(subtypes := true)",

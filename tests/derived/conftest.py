@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
-import new_banks
 import pytest
 import toy_attention as toy
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.bank.opening import open_to_read
 
 
 @pytest.fixture(scope="session")
-def probe_bank(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def probe_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Models) -> Path:
     """Two runs of a tiny model over two files of ten sentences; not to be written to."""
     folder = tmp_path_factory.mktemp("probes")
     model = folder / "model"
     model.symlink_to(tiny_model("bert"))
-    new_banks.put(folder / "bank.duckdb")
     for name in ("stories", "press"):
         blocks = (sample / f"{name}.conllu").read_text(encoding="utf-8").strip().split("\n\n")
         second = max(at for at, block in enumerate(blocks) if "# newdoc" in block)

@@ -12,9 +12,11 @@ import duckdb
 import numpy as np
 import oracle_surface as slow
 import pytest
+from bank_rows import change_bank, query_bank
 from command_line import Cli
+from fixture_types import Options
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.head_distances import Distances
 from attnbank.sql.bank.opening import open_to_read
@@ -126,10 +128,9 @@ def test_a_run_without_distances_says_what_to_type(writable: Callable[[str], Pat
     ):
         connection.execute("from head_distance()").fetchall()
     compute(path, "head_distance", smoothing=0.5)
-    with open_to_read(path) as connection:
-        assert len(connection.execute("from head_distance(smoothing := 0.5)").fetchall()) == 66
-        with pytest.raises(duckdb.Error, match=r"--smoothing 0\.001"):
-            connection.execute("from head_distance()").fetchall()
+    assert len(query_bank(path, "from head_distance(smoothing := 0.5)")) == 66
+    with pytest.raises(duckdb.Error, match=r"--smoothing 0\.001"):
+        query_bank(path, "from head_distance()")
 
 
 @pytest.mark.slow
@@ -168,8 +169,7 @@ def test_a_bank_that_is_not_there(tmp_path: Path) -> None:
 
 def test_an_unfinished_run_is_refused(writable: Callable[[str], Path], cli: Cli) -> None:
     path = writable("bert")
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("update run set finished = null")
+    change_bank(path, "update run set finished = null")
     with pytest.raises(CallError, match="unfinished"):
         compute(path, "head_distance", run=1)
     with pytest.raises(QueryError, match="it is not finished"):
@@ -180,12 +180,11 @@ def test_an_unfinished_run_is_refused(writable: Callable[[str], Path], cli: Cli)
 
 @pytest.mark.slow
 def test_ingesting_again_forgets_what_was_computed(
-    writable: Callable[[str], Path], sample: Path, tiny_model: Callable[[str], Path]
+    writable: Callable[[str], Path], options_for: Options
 ) -> None:
     path = writable("bert")
     compute(path, "head_distance")
     options = {"context": "pair", "max_tokens": 48, "unit": "token"}
-    corpus = (str(sample / "stories.conllu"),)
-    ingest(IngestOptions(corpus, path, str(tiny_model("bert")), replace=True, **options))  # type: ignore[arg-type]
+    ingest(options_for(path, replace=True, **options))
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("select count(*) from head_distance").fetchone() == (0,)

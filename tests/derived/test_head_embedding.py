@@ -10,8 +10,9 @@ from pathlib import Path
 import bounds
 import numpy as np
 import pytest
+from bank_factory import BankFactory
+from bank_rows import query_bank
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.head_distances import (
     classical_scaling,
@@ -105,24 +106,21 @@ def test_seeded(token_bank: Callable[[str], Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_behaviours_and_roles(tmp_path: Path, sample: Path, sample_bank: Path) -> None:
-    path = Path(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
-    ingest(IngestOptions((str(sample),), path, "minilm", unit="token"))
-    compute(path, "head_embedding", run=2)
+def test_behaviours_and_roles(sample_bank: Path, bank_of: BankFactory) -> None:
+    embedded = ("compute head_embedding --run 2",)
+    path = bank_of("sample", "minilm", after=sample_bank, then=embedded, unit="token")
     thresholds = {"position_threshold": 0.4, "broad_threshold": 2.2, "target_threshold": 0.55}
     given = ", ".join(f"{name} := {value}" for name, value in thresholds.items())
-    with open_to_read(path) as connection:
-        rows = connection.execute(
-            f"select layer, head, behaviour, strength from head_embedding(run := '2', {given})"
-        ).fetchall()
-        figures = connection.execute(
-            "select layer, head, next, previous, entropy, cls, sep, punctuation"
-            " from relative_position(run := '2') join entropy(run := '2') using (layer, head)"
-            " join special_tokens(run := '2') using (layer, head)"
-        ).fetchall()
-        best = connection.execute(
-            "select layer, head, relation, gain, accuracy from best_head()"
-        ).fetchall()
+    rows = query_bank(
+        path, f"select layer, head, behaviour, strength from head_embedding(run := '2', {given})"
+    )
+    figures = query_bank(
+        path,
+        "select layer, head, next, previous, entropy, cls, sep, punctuation"
+        " from relative_position(run := '2') join entropy(run := '2') using (layer, head)"
+        " join special_tokens(run := '2') using (layer, head)",
+    )
+    best = query_bank(path, "select layer, head, relation, gain, accuracy from best_head()")
     roles: dict[tuple[int, int], tuple[float, str, float]] = {}
     for layer, head, relation, gain, accuracy in best:
         if relation not in ("all", "punct") and gain > 0.1:

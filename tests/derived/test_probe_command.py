@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import toy_attention as toy
+from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
@@ -25,11 +26,10 @@ def bank(tmp_path: Path, made: Path) -> Path:
     return Path(shutil.copy(made, tmp_path))
 
 
-def test_trains_prints_and_keeps(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trains_prints_and_keeps(bank: Path, cli: Cli) -> None:
     given = ["probe", "attention", "--train-run", "train", "--test-run", "test"]
     options = ["--epochs", "12", "--patience", "12", "--seed", "5", "--resamples", "40"]
-    assert run_command_line(["-b", str(bank), *given, *options, "-f", "csv"]) == 0
-    told = capsys.readouterr()
+    told = cli("-b", bank, *given, *options, "-f", "csv")
     rows = list(csv.DictReader(io.StringIO(told.out)))
     assert rows[0]["relation"] == "all"
     lines = told.err.splitlines()
@@ -46,17 +46,9 @@ def test_trains_prints_and_keeps(bank: Path, capsys: pytest.CaptureFixture[str])
         assert opened.query("table_3")["probe"].to_list() == ["Attention"]
 
 
-def test_quiet(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        run_command_line(["-b", str(bank), "probe", "right-branching", "--test-run", "2", "-q"])
-        == 2
-    )
-    capsys.readouterr()
-    assert (
-        run_command_line(["-b", str(bank), "probe", "right_branching", "--test-run", "2", "-q"])
-        == 0
-    )
-    told = capsys.readouterr()
+def test_quiet(bank: Path, cli: Cli) -> None:
+    cli("-b", bank, "probe", "right-branching", "--test-run", "2", "-q", status=2)
+    told = cli("-b", bank, "probe", "right_branching", "--test-run", "2", "-q")
     assert "all" in told.out and not told.err
 
 
@@ -82,26 +74,20 @@ def test_errors(
 
 
 @pytest.mark.slow
-def test_the_same_probe_is_not_trained_twice(
-    bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_probe_is_not_trained_twice(bank: Path, cli: Cli) -> None:
     given = ["-b", str(bank), "probe", "attention", "--train-run", "train", "--test-run", "test"]
     options = ["--epochs", "2", "--resamples", "10", "-f", "csv"]
-    assert run_command_line([*given, *options]) == 0
-    first = capsys.readouterr()
+    first = cli(*given, *options)
     before = bank.read_bytes()
     part = bank.with_name(f".{bank.name}.99999999-1.part")  # of one that was killed at its end
     part.mkdir()
-    assert run_command_line([*given, *options, "--memory", "7MB"]) == 0  # which changes no figure
-    again = capsys.readouterr()
+    again = cli(*given, *options, "--memory", "7MB")
     assert not part.exists()
     assert again.out == first.out and "already in the bank" in again.err
     assert "Epoch" not in again.err and bank.read_bytes() == before
-    assert run_command_line([*given, *options, "--replace"]) == 0
-    told = capsys.readouterr()
+    told = cli(*given, *options, "--replace")
     assert told.out == first.out and "Probe 2:" in told.err and "Epoch 1" in told.err
-    assert run_command_line([*given, *options, "--seed", "1"]) == 0
-    assert "Probe 3:" in capsys.readouterr().err
+    assert "Probe 3:" in cli(*given, *options, "--seed", "1").err
     with open_bank(bank) as opened:
         assert opened.sql("select id from probe order by id")["id"].to_list() == [2, 3]
         for table in ("probe_score", "probe_weight"):
@@ -110,7 +96,7 @@ def test_the_same_probe_is_not_trained_twice(
 
 
 @pytest.mark.slow
-def test_changed_vectors_make_another_probe(bank: Path, tmp_path: Path) -> None:
+def test_changed_vectors_make_another_probe(bank: Path, tmp_path: Path, cli: Cli) -> None:
     vectors = tmp_path / "vectors.txt"
     given = ["-b", str(bank), "probe", "distance_words", "--train-run", "train", "-q"]
     more = ["--test-run", "test", "--epochs", "1", "--resamples", "5", "--embeddings"]
@@ -119,6 +105,6 @@ def test_changed_vectors_make_another_probe(bank: Path, tmp_path: Path) -> None:
     for factor, probes in ((1, 1), (1, 1), (2, 2)):
         lines = [f"{word} {at % 7} {(at * factor) % 5} 1" for at, word in enumerate(words)]
         vectors.write_text("\n".join(lines) + "\n")
-        assert run_command_line([*given, *more, str(vectors)]) == 0
+        cli(*given, *more, vectors)
         with open_bank(bank) as opened:
             assert opened.sql("select count(*) as n from probe")["n"].to_list() == [probes]

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 import toy_attention as toy
+from bank_rows import query_bank
 
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.derived.probes.tasks import EmbeddingsError
@@ -117,11 +118,10 @@ def test_no_bank(tmp_path: Path) -> None:
 
 
 def _counts(path: Path) -> list[tuple[int, ...]]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return [
-            connection.execute(f"select count(*) from {table}").fetchall()[0]
-            for table in ("probe", "probe_score", "probe_weight")
-        ]
+    return [
+        query_bank(path, f"select count(*) from {table}")[0]
+        for table in ("probe", "probe_score", "probe_weight")
+    ]
 
 
 @pytest.mark.slow

@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import oracle_probe as slow
 import pytest
 import toy_attention as toy
+from bank_rows import change_bank, query_bank
 
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions, train_probe
 from attnbank.sql.bank.opening import open_to_read
@@ -25,8 +25,7 @@ def bank(tmp_path: Path, probe_bank: Path) -> Path:
 
 
 def _rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    with open_to_read(path) as connection:
-        return connection.execute(statement).fetchall()
+    return query_bank(path, statement)
 
 
 def _uas_from_tables(path: Path, probe: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -76,11 +75,11 @@ def test_what_a_probe_stores_of_root(bank: Path, probe_bank: Path) -> None:
 def test_weights_are_kept_where_no_dependency_is(tmp_path: Path) -> None:
     """Of words that are roots or punctuation there is no mean of weights, but there are weights."""
     path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 10, "test": 5}, toy.follow_heads)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "update word set deprel = 'punct' where head_index > 0 and sentence in"
-            " (select sentence from sequence where run = 2)"
-        )
+    change_bank(
+        path,
+        "update word set deprel = 'punct' where head_index > 0 and sentence in"
+        " (select sentence from sequence where run = 2)",
+    )
     report = train_probe(path, "attention", "train", "test", ProbeOptions(epochs=2, resamples=1))
     weights = _rows(path, "select weight, contribution from probe_weight")
     assert all(weight != 0 and contribution == 0 for weight, contribution in weights)

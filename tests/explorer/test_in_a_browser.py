@@ -6,7 +6,7 @@ They need playwright and a Chromium or Chrome of the system, and are skipped whe
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +16,7 @@ import firefox
 import given_surprisals
 import pytest
 from explored_pages import story
+from fixture_types import Models
 
 from attnbank.cli.viewer.security import launch_file
 from attnbank.queries import open_bank
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def address(explored: Path, tiny_model: Callable[[str], Path]) -> Iterator[str]:
+def address(explored: Path, tiny_model: Models) -> Iterator[str]:
     """The address that the command prints, while it runs."""
     with browsers.explored(explored, "--model", str(tiny_model("bert"))) as made:
         yield made

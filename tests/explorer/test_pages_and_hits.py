@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
+from bank_factory import BankFactory
 from explored_pages import Client, Read, anew, drawn, exploring, hit_rows, seen, story
 
 from attnbank.queries import open_bank
@@ -176,15 +176,9 @@ def test_a_page_that_is_not_there_is_told(
 
 
 @pytest.mark.slow
-def test_hits_that_a_run_has_not_read_are_told(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_hits_that_a_run_has_not_read_are_told(bank_of: BankFactory) -> None:
     """A run of a few sentences answers for these; the others have their text, and the reason."""
-    from attnbank.ingest import IngestOptions, ingest
-
-    bank = tmp_path / "few.duckdb"
-    stories = (str(sample / "stories.conllu"),)
-    ingest(IngestOptions(stories, bank, str(tiny_model("bert")), limit=4))
+    bank = bank_of("stories", limit=4)
     with exploring(bank) as client:
         page = seen(client, "/sentences", pattern=REQUEST, limit=500)
         links = [each for each in page.links if each.startswith("/sentence?")]

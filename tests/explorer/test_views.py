@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import browsers
 import duckdb
 import polars as pl
 import pytest
+from command_line import Cli
 from explored_pages import Client, Read, drawn, exploring, hit_rows, seen, story, taken
+from fixture_types import Models
 
-from attnbank.cli.app import run_command_line as run_command
 from attnbank.ingest import AblateOptions, HeadSet, ablate
 from attnbank.queries import open_bank
 from attnbank.sql.registry import all_analyses
@@ -104,12 +104,12 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Cli
     ],
 )  # fmt: skip
 def test_the_command_of_a_view_gives_its_rows(
-    client: Client, path: str, given: dict[str, object], command: str, tmp_path: Path
+    client: Client, path: str, given: dict[str, object], command: str, tmp_path: Path, cli: Cli
 ) -> None:
     name, *words = shlex.split(_commands(client, path, **given)["gives this"])
     assert (name, words[2]) == ("attnbank", command)
     file = tmp_path / "rows.csv"
-    assert run_command([*words, "-o", str(file)]) == 0, words
+    cli(*words, "-o", file)
     rows, printed = pl.read_csv(taken(client, "Download CSV")), pl.read_csv(file)
     assert rows.columns == printed.columns and rows.height
     assert rows.equals(printed)
@@ -132,12 +132,12 @@ def test_the_command_of_a_view_gives_its_rows(
     ],
 )
 def test_the_other_command_of_a_view_draws_its_file(
-    client: Client, path: str, given: dict[str, object], tmp_path: Path
+    client: Client, path: str, given: dict[str, object], tmp_path: Path, cli: Cli
 ) -> None:
     name, *words = shlex.split(_commands(client, path, **given)["draws it"])
     assert (name, words[2]) == ("attnbank", "show" if path == "/sentence" else "plot")
     words[-1] = str(tmp_path / words[-1])
-    assert run_command(words) == 0, words
+    cli(*words)
     assert Path(words[-1]).read_bytes() == taken(client, "Download SVG")
 
 
@@ -244,7 +244,7 @@ def _check_errors(page: Read, errors: pl.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_a_head_tells_what_got_worse_without_it(
-    explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path], tmp_path: Path
+    explored: Path, runs: dict[str, str], tiny_model: Models, tmp_path: Path
 ) -> None:
     own = Path(shutil.copy(explored, tmp_path / "bank.duckdb"))
     heads = [HeadSet("two heads", ((1, 1), (2, 3)), "hand")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -13,13 +12,14 @@ import polars as pl
 import pytest
 import torch
 import transformers
+from bank_factory import BankFactory
 from explored_pages import HOST, PORT, TOKEN, Client, Read, drawn, exploring, seen, story, taken
+from fixture_types import Models
 from sentence_pictures import Drawn, panels
 from starlette.testclient import TestClient
 
 from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.loading import load
 from attnbank.queries import open_bank
 from attnbank.queries.pictures import Look
@@ -246,7 +246,7 @@ def drawn_of(client: Client, **given: object) -> list[Drawn]:
 
 @pytest.mark.slow
 def test_a_sentence_that_is_typed_is_read_and_not_kept(
-    explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path]
+    explored: Path, runs: dict[str, str], tiny_model: Models
 ) -> None:
     before = explored.read_bytes()
     with exploring(explored, model=str(tiny_model("bert"))) as client:
@@ -272,7 +272,7 @@ def test_no_folder_is_read_because_a_bank_names_it(
 
 @pytest.mark.slow
 def test_a_word_that_is_masked_is_the_models_mask(
-    explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path]
+    explored: Path, runs: dict[str, str], tiny_model: Models
 ) -> None:
     """Read apart: the maps of the model for the ids of the text, with its mask in the place."""
     folder = tiny_model("bert")
@@ -302,13 +302,11 @@ def test_a_word_that_is_masked_is_the_models_mask(
 
 @pytest.mark.slow
 def test_a_typed_sentence_is_read_by_the_weights_of_the_run(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+    tiny_model: Models, bank_of: BankFactory
 ) -> None:
     """Beside a random control the trained model would be another one."""
-    bank, folder = tmp_path / "bank.duckdb", tiny_model("bert")
-    for seed in (None, 1):
-        stories = str(sample / "stories.conllu")
-        ingest(IngestOptions((stories,), bank, str(folder), random_weights=seed, limit=3))
+    folder = tiny_model("bert")
+    bank = bank_of("stories", after=bank_of("stories", limit=3), random_weights=1, limit=3)
     with open_bank(bank) as opened:
         names = opened.runs()["name"].to_list()
     weights = []

@@ -44,9 +44,9 @@ def the_rest_of_the_machine() -> Iterator[None]:
 
 
 @pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+def refused(capfd: pytest.CaptureFixture[str]) -> Refused:
     """What runs a command line that must fail, and returns its error."""
-    return Refused(capsys)
+    return Refused(capfd)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ import hostile
 import pytest
 from bank_rows import change_bank
 from case_bank import make_bank
+from command_line import Cli
 from hostile import Refused
 
 from attnbank.cli.app import run_command_line
@@ -94,11 +95,11 @@ def _replaced_by(bank: Path, table: str, select: str) -> None:
     )
 
 
-def _answer(bank: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> str:
+def _answer(bank: Path, command: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> str:
     """All that a command prints, which ends in two lines where it fails."""
-    capsys.readouterr()
+    capfd.readouterr()
     status = run_command_line(["-b", str(bank), *command])
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     if status:
         hostile.check_lines([line for line in printed.err.splitlines() if line[:8] != "Warning:"])
     return printed.out + printed.err
@@ -202,10 +203,10 @@ def test_a_name_that_is_no_path_is_refused(
 
 
 @pytest.mark.slow
-def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_below_home_is_found_there(bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shutil.move(bank, Path("home", "y.duckdb"))
     for command in READING[:6]:
-        assert run_command_line(["-b", "~/y.duckdb", *command]) == 0, capsys.readouterr().err
+        assert run_command_line(["-b", "~/y.duckdb", *command]) == 0, capfd.readouterr().err
     assert not Path("~").exists()
     with open_bank("~/y.duckdb") as opened:
         assert opened.sql("select count(*) as n from word")["n"].item() == 2
@@ -219,20 +220,22 @@ def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixt
     ids=ascii,
 )  # fmt: skip
 def test_a_bank_of_any_name_is_read_and_written(
-    name: str, bank: Path, capsys: pytest.CaptureFixture[str]
+    name: str, bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bank.rename(name)
     before = {path.name for path in Path().iterdir()}
     for command in (READING[0], READING[5], ("use", "1")):
-        assert run_command_line(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
-        printed = capsys.readouterr()
+        assert run_command_line(["-b", name, *command]) == 0, (command, capfd.readouterr().err)
+        printed = capfd.readouterr()
         assert "x\ny.duckdb" not in printed.out + printed.err
     assert {path.name for path in Path().iterdir()} == before
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["an empty file", "a link to one", "a database without tables"])
-def test_a_file_with_nothing_in_it_becomes_a_bank(what: str, bank: Path, refused: Refused) -> None:
+def test_a_file_with_nothing_in_it_becomes_a_bank(
+    what: str, bank: Path, refused: Refused, cli: Cli
+) -> None:
     """Such a database is what a process leaves in which DuckDB was killed."""
     bank.unlink()
     target = Path("target.duckdb") if what == "a link to one" else bank
@@ -247,7 +250,7 @@ def test_a_file_with_nothing_in_it_becomes_a_bank(what: str, bank: Path, refused
         refused("-b", bank, *command)
         assert target.read_bytes() == content
     open_to_write(bank, "test").close()
-    assert run_command_line(["-b", str(bank), "info"]) == 0
+    cli("-b", bank, "info")
     assert bank.is_symlink() == (target != bank) and target.stat().st_size
     assert {path.name for path in Path().iterdir()} == {
         "home", "secret.csv", "rain.conllu", bank.name, target.name,
@@ -322,7 +325,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 @pytest.mark.few("*touch*", "*union*", "*limit 0*", "*stolen*", "*title*", "*my table*")
 def test_a_table_of_any_name_is_only_a_name(
-    name: str, bank: Path, capsys: pytest.CaptureFixture[str]
+    name: str, bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     _changed(
         bank,
@@ -330,13 +333,13 @@ def test_a_table_of_any_name_is_only_a_name(
         f"insert into {quoted(name)} values (1, 1, 'a')",
     )
     for command in of_them(READING, NAMES.index(name)):
-        printed = _answer(bank, command, capsys)
+        printed = _answer(bank, command, capfd)
         assert SECRET not in printed and "\x1b" not in printed and "Error" not in printed, (
             command,
             printed,
         )
     assert run_command_line(["-b", str(bank), "sql", f"select * from {quoted(name)}"]) == 0
-    assert run_command_line(["-b", str(bank), "delete", "1"]) == 0, capsys.readouterr().err
+    assert run_command_line(["-b", str(bank), "delete", "1"]) == 0, capfd.readouterr().err
     with open_bank(bank) as opened:
         assert opened.table(name).collect().height == 0
     assert {path.name for path in Path().iterdir()} == {
@@ -365,7 +368,7 @@ SOURCES = (
 )
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_macro_of_a_bank_reads_no_file(
-    macro: str, source: str, bank: Path, capsys: pytest.CaptureFixture[str]
+    macro: str, source: str, bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """DuckDB binds it when it is made: so it is made where the file is, and given away."""
     try:
@@ -374,18 +377,18 @@ def test_a_macro_of_a_bank_reads_no_file(
         _changed(bank, f"create or replace macro {macro} from query($$from {source}$$)")
     # Each macro is asked by every command, in three of its five sources.
     for command in of_them(READING, SOURCES.index(source)):
-        printed = _answer(bank, command, capsys)
+        printed = _answer(bank, command, capfd)
         assert SECRET not in printed, (command, printed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", ["dependency", "head", "attention_weight"])
 def test_a_view_of_a_bank_reads_no_file(
-    view: str, bank: Path, capsys: pytest.CaptureFixture[str]
+    view: str, bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     _changed(bank, f"create or replace view {view} as select * from read_text('secret.csv')")
     for command in [*READING, ("sql", f"from {view}"), ("query", "head_accuracy")]:
-        assert SECRET not in _answer(bank, command, capsys)
+        assert SECRET not in _answer(bank, command, capfd)
     with open_bank(bank) as opened, pytest.raises(duckdb.Error):
         opened.connection.execute(f"from {view}").fetchall()
 
@@ -405,7 +408,7 @@ FIELDS = (
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.few("skipped*", "corpus.*", "word.form", "run.name", "bank.*")
 def test_control_characters_of_a_bank_reach_no_terminal(
-    field: str, bank: Path, capsys: pytest.CaptureFixture[str]
+    field: str, bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     table, column = field.split(".")
     text = "".join(f"chr({ord(each)}) || " for each in CONTROL if each != "\x00") + "'x'"
@@ -427,7 +430,7 @@ def test_control_characters_of_a_bank_reach_no_terminal(
     )
     at = FIELDS.index(field)
     for command in [*of_them(READING, at), *of_them(more, at), *of_them(more, at + 1)]:
-        printed = _answer(bank, command, capsys)
+        printed = _answer(bank, command, capfd)
         if command[-1] == "json":
             printed = printed.replace("\u202e", "").replace("\x9b", "")
         assert not [each for each in printed if each != "\n" and not each.isprintable()], command
@@ -447,7 +450,7 @@ def test_control_characters_of_a_path_reach_no_terminal(
 @pytest.mark.usual("table", "csv", "json")
 @pytest.mark.parametrize("format_", ["table", "csv", "tsv", "json", "jsonl", "markdown", "latex"])
 def test_control_characters_of_a_result_reach_no_terminal(
-    format_: str, bank: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    format_: str, bank: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """A terminal shows them in every format; a pipe gets the text as it is."""
     pty = pytest.importorskip("pty", reason="there are no terminals here")
@@ -456,7 +459,7 @@ def test_control_characters_of_a_result_reach_no_terminal(
     main, side = pty.openpty()
     with os.fdopen(side, "w", encoding="utf-8") as terminal, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", terminal)
-        assert run_command_line(command) == 0
+        cli(*command)
     seen = b""
     with contextlib.suppress(OSError):  # the end, as Linux tells it
         while part := os.read(main, 4096):
@@ -464,5 +467,4 @@ def test_control_characters_of_a_result_reach_no_terminal(
     os.close(main)
     assert b"[31m" in seen and b"\x1b" not in seen and "\x9b".encode() not in seen
     if format_ in ("csv", "tsv"):
-        assert run_command_line(command) == 0
-        assert "\x1b[31m" in capfd.readouterr().out
+        assert "\x1b[31m" in cli(*command).out

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from killed import check_killed, stop_before
+from crashes import check_killed, stop_before
 from writing_commands import Case, at_most_two_lines, spread
 
 NAMES = (

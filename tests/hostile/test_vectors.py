@@ -10,10 +10,11 @@ from typing import Any
 import duckdb
 import hostile
 import pytest
-from fixture_types import Models
+from bank_factory import BankFactory
+from fixture_types import Models, Options
 from hostile import Refused
-from new_banks import ingest_into
 
+from attnbank.ingest import ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.derived.probes.tasks import EmbeddingsError, file_vectors
 from attnbank.sql.errors import AttnbankError, CallError
@@ -84,7 +85,7 @@ def test_vectors_that_inflate_without_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["a\0b", "x" * 5000, "../" * 2000, "\udcff", "", "/dev/null"])
-def test_a_source_that_is_no_name(tmp_path: Path, source: str) -> None:
+def test_a_source_that_is_no_name(source: str) -> None:
     from attnbank.ingest.derived.probes.sentences import ProbeRun
     from attnbank.ingest.derived.probes.tasks import word_vectors
 
@@ -94,12 +95,9 @@ def test_a_source_that_is_no_name(tmp_path: Path, source: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def received(tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Models) -> Path:
+def received(bank_of: BankFactory) -> Path:
     """A bank with two runs of a tiny BERT, not to be written to."""
-    path = tmp_path_factory.mktemp("received") / "bank.duckdb"
-    for name in ("stories", "press"):
-        ingest_into(path, sample / f"{name}.conllu", tiny_model("bert"), limit=4)
-    return path
+    return bank_of("press", after=bank_of("stories", limit=4), limit=4)
 
 
 @pytest.fixture
@@ -174,10 +172,10 @@ def test_a_folder_that_the_user_names_is_checked_by_its_weights(
 
 @pytest.mark.slow
 def test_the_control_takes_the_trained_weights_of_its_name(
-    bank: Path, model: Path, sample: Path, tiny_model: Models
+    bank: Path, model: Path, tiny_model: Models, options_for: Options
 ) -> None:
     for name in ("stories", "press"):
-        ingest_into(bank, sample / f"{name}.conllu", model, limit=4, random_weights=3)
+        ingest(options_for(bank, name, model, limit=4, random_weights=3))
     few = ProbeOptions(epochs=1, resamples=5, model=str(model))
     assert train_probe(bank, "distance_words", 3, 4, few).is_new
     with pytest.raises(CallError, match="is not the one"):

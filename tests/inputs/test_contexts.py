@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,15 @@ import new_banks
 import planning
 import pytest
 import torch
+from bank_factory import BankFactory
 from bank_rows import query_bank
+from crashes import ingest_part
 from direct_attention import check_stored_attention, load_directly
-from new_banks import ingest_into
+from fixture_types import Models, Options
 
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.options import MINILM
 from attnbank.ingest.progress import Progress
-from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError
 
 CHOICES: list[dict[str, Any]] = [
@@ -37,7 +38,7 @@ CHOICES: list[dict[str, Any]] = [
     "options", CHOICES, ids=lambda each: "-".join(map(str, each.values())) or "usual"
 )
 def test_the_estimate_is_what_the_ingest_does(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], options: dict[str, Any]
+    tmp_path: Path, few: Path, tiny_model: Models, options: dict[str, Any]
 ) -> None:
     chosen = IngestOptions((str(few),), tmp_path / "b.duckdb", str(tiny_model("bert")), **options)
     new_banks.put(chosen.bank)
@@ -68,35 +69,19 @@ def test_the_estimate_is_what_the_ingest_does(
 
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_it_stopped(
-    tmp_path: Path,
-    few: Path,
-    tiny_model: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    few: Path, options_for: Options, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)  # so that every batch is committed
-
-    def options(name: str) -> IngestOptions:
-        return IngestOptions(
-            (str(few),), tmp_path / name, str(tiny_model("bert")), context="document",
-            unit="token", max_tokens=40, batch_tokens=60, limit=9,
-        )  # fmt: skip
-
-    done: list[int] = []
-
-    def stop(progress: Progress) -> None:
-        if progress.stage == "running" and progress.done:
-            done.append(progress.done)
-            if len(done) == 3:
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ingest(options("a.duckdb"), stop)
+    options = options_for(
+        tmp_path / "a.duckdb", few, context="document",
+        unit="token", max_tokens=40, batch_tokens=60, limit=9,
+    )  # fmt: skip
+    ingest_part(options, 4)
     unfinished = "select batches from run_part where finished is null"
     ((batches,),) = query_bank(tmp_path / "a.duckdb", unfinished)
     assert batches >= 2
     last: list[Progress] = []
-    resumed = ingest(options("a.duckdb"), last.append)
-    whole = ingest(options("b.duckdb"))
+    resumed = ingest(options, last.append)
+    whole = ingest(replace(options, bank=tmp_path / "b.duckdb"))
     assert (resumed.state, whole.state) == ("resumed", "new")
     assert resumed.inputs == whole.inputs == 9
     assert last[-1].done == last[-1].total == resumed.sentences  # of the sample of inputs
@@ -107,9 +92,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
         assert one == other, table
 
 
-def test_inputs_do_not_depend_on_the_batches(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_inputs_do_not_depend_on_the_batches(tmp_path: Path, few: Path, tiny_model: Models) -> None:
     model = str(tiny_model("bert"))
     with planning.text_bank(tmp_path / "b.duckdb", few) as connection:
         for options in CHOICES:
@@ -137,13 +120,11 @@ def test_long_inputs_share_a_batch_by_their_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_found_again_by_what_shapes_it(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    bank, corpus = tmp_path / "b.duckdb", sample / "stories.conllu"
+def test_a_run_is_found_again_by_what_shapes_it(tmp_path: Path, options_for: Options) -> None:
+    bank = tmp_path / "b.duckdb"
 
     def state(**options: Any) -> tuple[str, str]:
-        report = ingest_into(bank, corpus, tiny_model("bert"), max_tokens=90, **options)
+        report = ingest(options_for(bank, max_tokens=90, **options))
         return report.state, report.run.split("/", 2)[2]
 
     document: dict[str, Any] = {"context": "document"}
@@ -185,7 +166,7 @@ def test_a_run_is_found_again_by_what_shapes_it(
 def test_options_that_do_not_fit_are_refused(
     tmp_path: Path,
     few: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     options: dict[str, Any],
     fact: str,
 ) -> None:
@@ -198,13 +179,10 @@ def test_options_that_do_not_fit_are_refused(
 
 
 @pytest.mark.slow
-def test_the_usual_length_is_the_papers(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_the_usual_length_is_the_papers(bank_of: BankFactory) -> None:
     """128 tokens, or what the model takes where that is less."""
-    for model, most in ((MINILM, 128), (str(tiny_model("bert")), 96)):
-        bank = tmp_path / f"{most}.duckdb"
-        ingest_into(bank, sample / "stories.conllu", model, context="document")
+    for model, most in ((MINILM, 128), ("bert", 96)):
+        bank = bank_of("stories", model, context="document")
         assert query_bank(bank, "select max_tokens from run") == [(most,)]
         ((longest,),) = query_bank(bank, "select max(tokens) from sequence")
         assert most - 30 < longest <= most
@@ -213,12 +191,11 @@ def test_the_usual_length_is_the_papers(
 @pytest.mark.usual("llama")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta"])
 def test_stored_attention_is_that_of_the_text_as_a_whole(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], kind: str
+    few: Path, tiny_model: Models, kind: str, bank_of: BankFactory
 ) -> None:
     """The model is given the same ids as the tokenizer makes of the text, white space and all."""
     tokenizer, model = load_directly(tiny_model(kind))
-    bank = tmp_path / "b.duckdb"
-    ingest_into(bank, few / "stories.conllu", tiny_model(kind), context="document", unit="token")
+    bank = bank_of(few / "stories.conllu", kind, context="document", unit="token")
     inputs = query_bank(
         bank,
         "select sequence, list(text order by position), list(word order by position)"

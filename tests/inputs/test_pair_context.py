@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,14 @@ import planning
 import pytest
 import torch
 import transformers
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from direct_attention import check_stored_attention, load_directly
+from fixture_types import Models, Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from new_banks import ingest_into
 
+from attnbank.ingest import ingest
 from attnbank.ingest.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.tokenizer import Piece
@@ -198,11 +199,10 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
 @pytest.mark.usual("roberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta", "electra"])
 def test_stored_attention_is_that_of_the_tokenizers_own_pair(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], kind: str
+    few: Path, tiny_model: Models, kind: str, bank_of: BankFactory
 ) -> None:
     tokenizer, model = load_directly(tiny_model(kind))
-    bank = tmp_path / "b.duckdb"
-    ingest_into(bank, few, tiny_model(kind), context="pair", unit="token", limit=3)
+    bank = bank_of(few, kind, context="pair", unit="token", limit=3)
     byte_level = kind in ("roberta", "gpt2", "llama")
     inputs = query_bank(
         bank,
@@ -238,9 +238,7 @@ def test_stored_attention_is_that_of_the_tokenizers_own_pair(
     check_stored_attention(bank, model, alone)
 
 
-def test_white_space_before_the_second_segment(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_white_space_before_the_second_segment(tmp_path: Path, tiny_model: Models) -> None:
     """B begins a text of its own after </s>; in a decoder nothing but a space parts it from A."""
     with planning.text_bank(tmp_path / "b.duckdb", planning.story(tmp_path, TWO)) as connection:
         for kind, expected in (
@@ -258,7 +256,7 @@ def test_white_space_before_the_second_segment(
 
 @pytest.mark.slow
 def test_a_sample_is_seeded_nested_and_of_whole_inputs(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Models
 ) -> None:
     model = str(tiny_model("bert"))
     contexts: list[dict[str, Any]] = [
@@ -336,7 +334,7 @@ def slow_count(path: Path, tokenizer: Any, room: int) -> int:
 
 
 @pytest.mark.slow
-def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
+def test_real_text_with_minilm(tmp_path: Path, corpora: Path, options_for: Options) -> None:
     path = corpora / "wiki-text.txt"
     tokenizer, model = load_directly(locate_model(MINILM)[0])
     with planning.text_bank(tmp_path / "text.duckdb", path) as connection:
@@ -350,7 +348,7 @@ def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
         assert sorted(accounted) == list(range(1, 1264))
 
     bank = tmp_path / "b.duckdb"
-    report = ingest_into(bank, path, MINILM, context="pair", unit="token", limit=10)
+    report = ingest(options_for(bank, path, MINILM, context="pair", unit="token", limit=10))
     assert report.inputs == 10
     facts = "select annotation, format, max_tokens, context from run, corpus"
     assert query_bank(bank, facts) == [("none", "lines", 128, "pair")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import polars as pl
 import pytest
 import real_models
 import transformers
+from bank_factory import BankFactory
 from tokenizers import decoders
 
 from attnbank.ingest import IngestOptions, add_run, add_text
@@ -37,16 +37,10 @@ def _even(size: int) -> Any:
 
 
 @pytest.fixture(scope="session")
-def texts(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -> Callable[[str], Path]:
+def texts(corpora: Path, bank_of: BankFactory) -> Callable[[str], Path]:
     """A function to a bank with the text of a treebank, which every tokenizer reads."""
 
-    @cache
-    def make(name: str) -> Path:
-        path = tmp_path_factory.mktemp("text") / f"{name}.duckdb"
-        add_text(IngestOptions((str(corpora / f"{name}-dev.conllu"),), path, language="en"))
-        return path
-
-    return make
+    return lambda name: bank_of(corpora / f"{name}-dev.conllu", "none", language="en")
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from bank_rows import change_bank, query_bank
+from command_line import Cli
+from crashes import COUNT, stop_before, take_count
 from fixture_types import Models
 from forked import Forked
-from killed import COUNT, stop_before, take_count
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import merge_banks
 
 TABLES = (
@@ -156,13 +156,13 @@ def test_what_is_replaced_is_kept_until_it_can_be_measured(
 
 @pytest.mark.slow
 def test_merged_with_another_of_its_name_it_stays_whole(
-    measured: Path, ready: Path, tmp_path: Path
+    measured: Path, ready: Path, tmp_path: Path, cli: Cli
 ) -> None:
     """Of two ablations of a name the first is taken, all of it and nothing of the second."""
     other = Path(shutil.copy(ready / "bank.duckdb", tmp_path / "other.duckdb"))
     flags = ["--heads", "3-3", "--controls", "0", "-q", "--model", str(ready / "model")]
-    assert run_command_line(["-b", str(other), "ablate", "two", *flags]) == 0
-    assert run_command_line(["-b", str(other), "ablate", "own", *flags]) == 0
+    cli("-b", other, "ablate", "two", *flags)
+    cli("-b", other, "ablate", "own", *flags)
     (note,) = merge_banks(tmp_path / "merged.duckdb", [measured, other]).notes
     assert "The ablation two of" in note and "another one of that name, or less of it" in note
     result, first = _rows(tmp_path / "merged.duckdb"), _rows(measured)

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import oracle_agreement
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
 from fixture_types import Models, Options
@@ -154,12 +155,11 @@ def test_small_cases(written: Cases, case: str) -> None:
     assert [pair.number for pair in pairs] == list(range(1, len(pairs) + 1))
 
 
-def test_all_cases_in_one_corpus(options_for: Options, tmp_path: Path) -> None:
+def test_all_cases_in_one_corpus(tmp_path: Path, bank_of: BankFactory) -> None:
     """The forms of each case are forms of the others, too: the oracle knows the pairs."""
     path = tmp_path / "all.conllu"
     _write("\n\n".join([PARADIGM, *(text for _, text in CASES.values())]), path)
-    add_text(options_for(tmp_path / "bank.duckdb", path, "none"))
-    _, sites = _pairs(tmp_path / "bank.duckdb", "all")
+    _, sites = _pairs(bank_of(path, "none"), "all")
     assert sites == oracle_agreement.sites(path)
     assert len(sites) > 20
 
@@ -185,12 +185,9 @@ def test_sides_are_what_a_tokenizer_is_given(written: Cases) -> None:
     ("corpus", "least"),
     [("gum-dev", 300), ("ewt-dev", 500), ("fr-dev", 150), ("he-dev", 50), ("tr-dev", 1)],
 )
-def test_treebanks(
-    options_for: Options, corpora: Path, tmp_path: Path, corpus: str, least: int
-) -> None:
+def test_treebanks(corpora: Path, corpus: str, least: int, bank_of: BankFactory) -> None:
     path = corpora / f"{corpus}.conllu"
-    add_text(options_for(tmp_path / "bank.duckdb", path, "none"))
-    _, sites = _pairs(tmp_path / "bank.duckdb", corpus)
+    _, sites = _pairs(bank_of(path, "none"), corpus)
     assert sites == oracle_agreement.sites(path)
     assert len(sites) >= least
 
@@ -204,11 +201,9 @@ def test_forms_are_of_the_corpus_itself(options_for: Options, tmp_path: Path) ->
     assert _pairs(bank, "two")[0] == []
 
 
-def test_text_without_trees_has_no_pairs(options_for: Options, tmp_path: Path) -> None:
-    (tmp_path / "rain.txt").write_text("Rain falls.\nDogs bark.\n", "utf-8")
-    options = options_for(tmp_path / "bank.duckdb", tmp_path / "rain.txt", "none", format="lines")
-    add_text(options)
-    assert _pairs(tmp_path / "bank.duckdb", "rain")[0] == []
+def test_text_without_trees_has_no_pairs(bank_of: BankFactory) -> None:
+    bank = bank_of({"rain.txt": "Rain falls.\nDogs bark.\n"}, "none", format="lines")
+    assert _pairs(bank, "rain")[0] == []
 
 
 def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
-from fixture_types import Models, Options
-
-from attnbank.ingest import ingest
+from fixture_types import Models
 
 PAIRS = """They have left.	Them have left.
 The lamp glows.	The lamp glow.
@@ -20,11 +19,11 @@ They have left.	They.
 
 @pytest.mark.parametrize("is_preceded", [False, True])
 def test_pairs_whose_first_words_differ(
-    options_for: Options, tiny_causal_lm: Models, tmp_path: Path, cli: Cli, is_preceded: bool
+    tiny_causal_lm: Models, tmp_path: Path, cli: Cli, is_preceded: bool, bank_of: BankFactory
 ) -> None:
     (tmp_path / "pairs.tsv").write_text(PAIRS)
-    bank, model = tmp_path / "bank.duckdb", tiny_causal_lm("gpt2")
-    ingest(options_for(bank, model=model, limit=1, bos=is_preceded))
+    model = tiny_causal_lm("gpt2")
+    bank = bank_of("stories", model, limit=1, bos=is_preceded, to=tmp_path)
     pairs = ["--pairs", tmp_path / "pairs.tsv"]
     told = cli("-b", bank, "surprisal", "1", *pairs, "--model", model).err
     assert ("3 pairs could not be measured: nothing precedes the first word" in told) == (

@@ -7,7 +7,6 @@ from typing import Any
 
 import bounds
 import duckdb
-import new_banks
 import numpy as np
 import oracle_masked_lm as slow
 import pytest
@@ -99,7 +98,7 @@ def _slow_mean(
 def test_the_losses_are_those_of_a_slow_implementation(
     tiny_masked_lm: Models, few: Path, tmp_path: Path, kind: str, ablate: str, replacement: str
 ) -> None:
-    folder, path = tiny_masked_lm(kind), new_banks.put(tmp_path / "x.duckdb")
+    folder, path = tiny_masked_lm(kind), tmp_path / "x.duckdb"
     ingest(options(path, few, folder, ablate=ablate, replacement=replacement, mask_seed=2))
     result = rows(path)
     what = "head" if ablate == "heads" else "layer"
@@ -134,7 +133,7 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
     tokenizer.save_pretrained(tmp_path / "m")
     change = {}
     for replacement in ("uniform", "zero"):
-        path = new_banks.put(tmp_path / f"{replacement}.duckdb")
+        path = tmp_path / f"{replacement}.duckdb"
         ingest(options(path, few, tmp_path / "m", replacement=replacement))
         result = rows(path)
         change[replacement] = {row[1:3]: abs(row[4] - result[0][4]) for row in result[1:]}
@@ -205,11 +204,11 @@ def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Mo
 def test_words_and_tokens_give_the_same_losses_and_attention_stays(
     tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
-    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
     ingest(options(path, few, folder, ablate="layers"))
     ingest(options(path, few, folder, ablate="layers", unit="token"))
     assert rows(path, 1) == rows(path, 2)
-    other = new_banks.put(tmp_path / "plain.duckdb")
+    other = tmp_path / "plain.duckdb"
     ingest(options(other, few, folder, ablate=None))
     attention = []
     for bank in (path, other):
@@ -228,7 +227,7 @@ def test_words_and_tokens_give_the_same_losses_and_attention_stays(
 def test_every_option_of_an_ablation_makes_a_run_of_its_own(
     tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
-    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
     request: list[dict[str, Any]] = [
         {},
         {"replacement": "zero"},

@@ -16,8 +16,8 @@ import pytest
 import torch
 import transformers
 from bank_rows import query_bank
+from crashes import ingest_part
 from fixture_types import Models
-from partial_runs import ingest_part
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, estimate, ingest, masked

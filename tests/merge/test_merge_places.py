@@ -8,9 +8,9 @@ from typing import Any
 import bank_rows
 import duckdb
 import pytest
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from fixture_types import Models
-from new_banks import ingest_into
 
 from attnbank.ingest import IngestOptions, add_text, ingest, merge_banks
 from attnbank.sql.errors import BankError
@@ -80,11 +80,11 @@ def test_shards_in_banks_with_other_corpora_are_the_whole(
 
 
 def test_two_models_of_one_corpus_and_of_a_sample_of_it(
-    corpus: Path, tmp_path: Path, tiny_model: Models
+    corpus: Path, tmp_path: Path, bank_of: BankFactory
 ) -> None:
     banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
     for bank, family, limit in zip(banks, ("bert", "gpt2"), (None, 3), strict=True):
-        ingest_into(bank, corpus, tiny_model(family), skip_bad=True, limit=limit)
+        bank_of(corpus, family, skip_bad=True, limit=limit, to=bank)
     change_bank(
         banks[1],
         "insert into surprisal select 1, min(id), 1, 1, 1 from word",

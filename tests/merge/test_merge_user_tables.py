@@ -8,14 +8,13 @@ from typing import Any
 
 import duckdb
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
-from fixture_types import Options
 from two_runs import SECOND, TWO_RUNS
 
-from attnbank.ingest import ingest, merge_banks
-from attnbank.ingest.derived.computations import compute
+from attnbank.ingest import merge_banks
 from attnbank.ingest.store.deleting import set_default_run
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
@@ -248,13 +247,12 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_decoded_trees_go_with_their_sentences(
-    tmp_path: Path, options_for: Options, cli: Cli
+    tmp_path: Path, cli: Cli, bank_of: BankFactory
 ) -> None:
     """Their inputs and sentences get other ids, in a merge and where exports are imported."""
     banks = [tmp_path / "press.duckdb", tmp_path / "stories.duckdb"]
     for path in banks:
-        ingest(options_for(path, path.stem))
-        compute(path, "attention_tree")
+        bank_of(path.stem, then=("compute attention_tree",), to=path)
         cli("-b", path, "export", path.with_suffix(".parquet"), "-q")
     merge_banks(tmp_path / "both.duckdb", banks)
     exports = [path.with_suffix(".parquet") for path in banks]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import transformers
 from encoding import encoded
+from fixture_types import Models
 from tokenizers import processors
 
 from attnbank.ingest.models.loading import describe
@@ -28,7 +28,7 @@ def _encode(input_tokenizer: InputTokenizer, words: list[str], after: list[bool]
     return found
 
 
-def test_wordpiece_keeps_every_word_apart(tiny_model: Callable[[str], Path]) -> None:
+def test_wordpiece_keeps_every_word_apart(tiny_model: Models) -> None:
     found = _encode(_layout(tiny_model("bert")), WORDS, AFTER)
     kinds = [position.kind for position in found.positions]
     assert kinds == ["cls", *["word"] * len(WORDS), "sep"]
@@ -39,7 +39,7 @@ def test_wordpiece_keeps_every_word_apart(tiny_model: Callable[[str], Path]) -> 
 
 
 def test_byte_level_pieces_spell_the_text_with_its_spaces(
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
 ) -> None:
     """The model reads "Don't worry, Maria's ...", and not a space before every word."""
     text = "Don't worry, Maria's train leaves at nine."
@@ -53,7 +53,7 @@ def test_byte_level_pieces_spell_the_text_with_its_spaces(
 
 
 def test_one_token_before_and_after_a_text_opens_and_closes_it(
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
 ) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("gpt2"))
     name, id = tokenizer.eos_token, tokenizer.eos_token_id
@@ -67,7 +67,7 @@ def test_one_token_before_and_after_a_text_opens_and_closes_it(
 
 
 def test_words_stand_at_their_own_index_where_there_is_a_cls(
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
 ) -> None:
     for kind in ("bert", "roberta", "electra"):
         found = _encode(_layout(tiny_model(kind)), WORDS, AFTER)
@@ -88,7 +88,7 @@ def test_a_word_without_pieces_is_reported() -> None:
     assert "word 2" in str(found[0]) and "word 3" in str(found[1])
 
 
-def test_token_positions_know_their_word(tiny_model: Callable[[str], Path]) -> None:
+def test_token_positions_know_their_word(tiny_model: Models) -> None:
     input_tokenizer = _layout(tiny_model("bert"))
     (found,) = encoded(input_tokenizer, [(WORDS, AFTER)], "token")
     assert isinstance(found, Encoded)
@@ -115,7 +115,7 @@ def test_a_mark_of_the_vocabulary_in_the_text_is_a_word() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "electra", "llama"])
 def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
-    tiny_model: Callable[[str], Path], kind: str
+    tiny_model: Models, kind: str
 ) -> None:
     input_tokenizer = _layout(tiny_model(kind))
     alone = _encode(input_tokenizer, WORDS, AFTER)
@@ -123,7 +123,7 @@ def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
     assert batch[1] == alone
 
 
-def test_the_users_tokenizer_is_left_as_it_was(tiny_model: Callable[[str], Path]) -> None:
+def test_the_users_tokenizer_is_left_as_it_was(tiny_model: Models) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("roberta"))
     before = tokenizer.backend_tokenizer.to_str()
     InputTokenizer.from_transformers(tokenizer)

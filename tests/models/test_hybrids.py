@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
-from new_banks import ingest_into
+from fixture_types import Models, Options
 
-from attnbank.ingest import merge_banks
+from attnbank.ingest import ingest, merge_banks
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import describe, load
 from attnbank.queries import open_bank
@@ -25,7 +25,7 @@ LAYERS = {"qwen3-next": (2, 3), "granite-hybrid": (2, 4), "lfm2": (2, 3), "jamba
 
 @pytest.mark.usual(3)
 @pytest.mark.parametrize("kind", LAYERS)
-def test_the_numbers_are_those_of_the_modules(tiny_model: Callable[[str], Path], kind: str) -> None:
+def test_the_numbers_are_those_of_the_modules(tiny_model: Models, kind: str) -> None:
     """The maps are those that the attention module of each layer returns by itself."""
     model = load(str(tiny_model(kind)))
     assert model.facts.layer_numbers == LAYERS[kind]
@@ -50,12 +50,10 @@ def test_the_numbers_are_those_of_the_modules(tiny_model: Callable[[str], Path],
 
 
 @pytest.fixture(scope="module")
-def bank(
-    tmp_path_factory: pytest.TempPathFactory, few: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def bank(tmp_path_factory: pytest.TempPathFactory, few: Path, options_for: Options) -> Path:
     """Four sentences with the tiny Granite, whose layers 2 and 4 of 4 have attention."""
     path = tmp_path_factory.mktemp("hybrid") / "b.duckdb"
-    report = ingest_into(path, few / "stories.conllu", tiny_model("granite-hybrid"))
+    report = ingest(options_for(path, few / "stories.conllu", "granite-hybrid"))
     assert report.notes == ["only layers 2, 4 of the model have attention"]
     return path
 
@@ -121,10 +119,9 @@ def test_pictures_and_info(bank: Path, tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_merged_with_another_bank(
-    bank: Path, tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
+    bank: Path, tmp_path: Path, few: Path, bank_of: BankFactory
 ) -> None:
-    other = tmp_path / "other.duckdb"
-    ingest_into(other, few / "press.conllu", tiny_model("granite-hybrid"))
+    other = bank_of(few / "press.conllu", "granite-hybrid")
     merge_banks(tmp_path / "both.duckdb", [bank, other])
     both = tmp_path / "both.duckdb"
     assert query_bank(both, "select layer_numbers, sinks from model") == [([2, 4], False)]

@@ -14,6 +14,7 @@ import bounds
 import pytest
 import torch
 import transformers
+from fixture_types import Models
 from safetensors.torch import load_file, save_file
 
 from attnbank.ingest.models.attention_behaviour import find_shape
@@ -26,7 +27,7 @@ from attnbank.sql.errors import CallError
 @pytest.mark.parametrize(
     "kind", ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "llama"]
 )
-def test_facts(tiny_model: Callable[[str], Path], kind: str) -> None:
+def test_facts(tiny_model: Models, kind: str) -> None:
     facts, described = load(str(tiny_model(kind))).facts, describe(str(tiny_model(kind)))
     assert facts.random_seed is None
     for read in (facts, described):
@@ -38,7 +39,7 @@ def test_facts(tiny_model: Callable[[str], Path], kind: str) -> None:
     [("llama", "self_attn.k_proj"), ("gemma-own", "self_attn.k_proj"), ("bert", ".self.key")],
 )
 def test_the_heads_of_keys_and_values_are_those_of_its_matrices(
-    tiny_model: Callable[[str], Path], kind: str, path: str
+    tiny_model: Models, kind: str, path: str
 ) -> None:
     model = load(str(tiny_model(kind)))
     keys = [module for name, module in model.module.named_modules() if name.endswith(path)]
@@ -64,7 +65,7 @@ def test_the_heads_of_keys_and_values_by_what_a_family_says(
     assert kv_heads_of(make(), 12) == kv_heads
 
 
-def test_attention_is_returned_and_sums_to_one(tiny_model: Callable[[str], Path]) -> None:
+def test_attention_is_returned_and_sums_to_one(tiny_model: Models) -> None:
     model = load(str(tiny_model("bert")))
     ids = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
@@ -75,7 +76,7 @@ def test_attention_is_returned_and_sums_to_one(tiny_model: Callable[[str], Path]
 
 
 def test_no_segments_for_a_model_that_would_take_them_for_tokens(
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
 ) -> None:
     """GPT-2 adds the embedding of token 0 when it is given segment ids of 0."""
     model = load(str(tiny_model("gpt2")))
@@ -95,7 +96,7 @@ def test_no_segments_for_a_model_that_would_take_them_for_tokens(
     assert load(str(tiny_model("bert"))).takes_segments
 
 
-def test_random_weights_are_the_seed_s(tiny_model: Callable[[str], Path]) -> None:
+def test_random_weights_are_the_seed_s(tiny_model: Models) -> None:
     folder = str(tiny_model("bert"))
     state = torch.random.get_rng_state()
     one, same, other = (load(folder, random_seed=seed).facts for seed in (1, 1, 2))
@@ -105,7 +106,7 @@ def test_random_weights_are_the_seed_s(tiny_model: Callable[[str], Path]) -> Non
     assert (one.random_seed, one.layers, one.heads) == (1, 3, 4)
 
 
-def test_the_digest_is_of_the_weights(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_digest_is_of_the_weights(tiny_model: Models, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tiny_model("bert"), copy)
     assert load(str(copy)).facts.sha256 == load(str(tiny_model("bert"))).facts.sha256
@@ -119,7 +120,7 @@ def test_the_digest_is_of_the_weights(tiny_model: Callable[[str], Path], tmp_pat
 @pytest.mark.usual(3)
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_checkpoint_without_a_pooler_is_the_same_at_every_load(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, tiny_model: Models, kind: str
 ) -> None:
     """Models of masked words alone have none, and transformers would draw one each time."""
     _without(tiny_model(kind), tmp_path, "pooler")
@@ -129,7 +130,7 @@ def test_a_checkpoint_without_a_pooler_is_the_same_at_every_load(
 
 
 def test_a_checkpoint_that_lacks_what_attention_needs_is_refused(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, tiny_model: Models
 ) -> None:
     _without(tiny_model("bert"), tmp_path, "query")
     with pytest.raises(ModelError, match=r"lacks encoder\..*query.* and 5 more of its weights"):
@@ -140,7 +141,7 @@ def test_a_checkpoint_that_lacks_what_attention_needs_is_refused(
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "electra", "distilbert", "deberta"])
 @pytest.mark.parametrize("random_seed", [None, 5])
 def test_with_its_head_or_without_a_checkpoint_is_one_model(
-    tiny_masked_lm: Callable[[str], Path], kind: str, random_seed: int | None
+    tiny_masked_lm: Models, kind: str, random_seed: int | None
 ) -> None:
     folder = str(tiny_masked_lm(kind))
     headed = load(folder, head="masked", random_seed=random_seed)
@@ -179,7 +180,7 @@ def test_a_checkpoint_with_more_layers_than_its_configuration_is_refused(
     ],
 )
 def test_a_checkpoint_of_another_architecture_is_refused(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, name: str
+    tmp_path: Path, tiny_model: Models, kind: str, name: str
 ) -> None:
     _with(tiny_model(kind), tmp_path, name)
     with pytest.raises(ModelError, match=f"different model: {name}"):
@@ -202,7 +203,7 @@ def test_a_checkpoint_of_another_architecture_is_refused(
     ],
 )
 def test_what_attention_does_not_depend_on_may_stand_in_a_checkpoint(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, name: str
+    tmp_path: Path, tiny_model: Models, kind: str, name: str
 ) -> None:
     _with(tiny_model(kind), tmp_path, name)
     assert load(str(tmp_path)).facts.sha256 == load(str(tiny_model(kind))).facts.sha256
@@ -212,7 +213,7 @@ def test_what_attention_does_not_depend_on_may_stand_in_a_checkpoint(
     "kind", ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "t5", "llama"]
 )
 def test_a_folder_without_a_tokenizer_is_refused(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str
+    tmp_path: Path, tiny_model: Models, kind: str
 ) -> None:
     """transformers makes one of the special tokens alone, to which every word is unknown."""
     for file in ("config.json", "model.safetensors"):
@@ -223,7 +224,7 @@ def test_a_folder_without_a_tokenizer_is_refused(
         assert "tokenizer.save_pretrained" in error.value.remedy
 
 
-def test_the_digest_of_a_tokenizer(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_the_digest_of_a_tokenizer(tmp_path: Path, tiny_model: Models) -> None:
     """It is of what decides the pieces: not of padding, cutting, decoding or the order of names."""
     folder = tiny_model("roberta")
     first = load(str(folder)).facts
@@ -307,7 +308,7 @@ def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
     assert "transformers.T5EncoderModel" in error.value.remedy
 
 
-def test_the_encoder_of_t5_alone(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_the_encoder_of_t5_alone(tmp_path: Path, tiny_model: Models) -> None:
     """Whether its configuration calls it an encoder-decoder, as older ones do, or not."""
     folder = tiny_model("t5")
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -322,9 +323,7 @@ def test_the_encoder_of_t5_alone(tmp_path: Path, tiny_model: Callable[[str], Pat
         assert _same(_maps(model.module), _maps(module.eval()))
 
 
-def test_a_model_without_attention_is_refused(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_a_model_without_attention_is_refused(tmp_path: Path, tiny_model: Models) -> None:
     config = transformers.FNetConfig(
         vocab_size=60, hidden_size=16, num_hidden_layers=2, intermediate_size=16,
         max_position_embeddings=32,
@@ -351,7 +350,7 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
         load(str(tmp_path))
 
 
-def test_a_damaged_model(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_a_damaged_model(tmp_path: Path, tiny_model: Models) -> None:
     shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(ModelError, match="Cannot load"):
@@ -362,7 +361,7 @@ def test_a_damaged_model(tmp_path: Path, tiny_model: Callable[[str], Path]) -> N
         load(str(tmp_path))
 
 
-def test_a_device_that_is_not_there(tiny_model: Callable[[str], Path]) -> None:
+def test_a_device_that_is_not_there(tiny_model: Models) -> None:
     with pytest.raises(CallError, match="device"):
         load(str(tiny_model("bert")), device="cuda:99")
 
@@ -372,7 +371,7 @@ def test_a_device_that_is_not_there(tiny_model: Callable[[str], Path]) -> None:
     "kind",
     ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "llama", "t5"],
 )
-def test_layers_are_handed_over_one_at_a_time(tiny_model: Callable[[str], Path], kind: str) -> None:
+def test_layers_are_handed_over_one_at_a_time(tiny_model: Models, kind: str) -> None:
     """Bit for bit what the model returns, and none of an earlier layer is in memory still."""
     model = load(str(tiny_model(kind)))
     assert model.sources is not None
@@ -395,7 +394,7 @@ def test_layers_are_handed_over_one_at_a_time(tiny_model: Callable[[str], Path],
 
 
 def test_maps_that_are_changed_on_their_way_are_all_computed_first(
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
 ) -> None:
     class Halved(torch.nn.Module):
         def __init__(self, whole: torch.nn.Module) -> None:

@@ -12,9 +12,10 @@ import pytest
 import torch
 from bank_rows import change_bank, query_bank
 from click.testing import CliRunner
-from new_banks import ingest_into
+from fixture_types import Models, Options
 
 from attnbank.cli.app import app
+from attnbank.ingest import ingest
 from attnbank.ingest.models import families, loading
 from attnbank.ingest.models.attention_behaviour import detect_behaviour
 from attnbank.ingest.models.loading import load
@@ -26,14 +27,14 @@ from attnbank.ingest.options import Report
     ("kind", "batching"), [("convbert", "equal"), ("nystromformer", "equal"), ("bert", "padded")]
 )
 def test_maps_are_those_of_each_input_alone(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, batching: str
+    tmp_path: Path, kind: str, batching: str, options_for: Options
 ) -> None:
     """Of four sentences, two of which have one length."""
     found, corpus = [], tmp_path / "rain.txt"
     corpus.write_text("Rain fell.\nShe saw the boy.\nIt stopped.\nRain fell on him.\n")
     for name, tokens in (("together", 24), ("alone", 1)):
         bank = tmp_path / f"{name}.duckdb"
-        report = ingest_into(bank, corpus, tiny_model(kind), batch_tokens=tokens)
+        report = ingest(options_for(bank, corpus, kind, batch_tokens=tokens))
         ((weights,),) = query_bank(
             bank,
             "select flatten(list(weights order by s.sentence, layer, head, from_position))"
@@ -81,39 +82,39 @@ def test_what_a_trial_says_of_a_model() -> None:
 
 
 @pytest.mark.parametrize("kind", ["convbert", "nystromformer"])
-def test_a_control_is_read_as_its_model_is(tiny_model: Callable[[str], Path], kind: str) -> None:
+def test_a_control_is_read_as_its_model_is(tiny_model: Models, kind: str) -> None:
     """Random weights attend almost evenly, so that padding changes little, but maxima anyway."""
     folder = str(tiny_model(kind))
     assert load(folder).batching == load(folder, random_seed=1).batching == "equal"
 
 
-def test_the_trial_finds_it_by_itself(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_trial_finds_it_by_itself(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "FAMILIES", {})
     for kind, batching in (("convbert", "equal"), ("nystromformer", "equal"), ("bert", "padded")):
         assert load(str(tiny_model(kind))).batching == batching
 
 
 def test_one_at_a_time(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    few: Path,
+    tiny_model: Models,
+    monkeypatch: pytest.MonkeyPatch,
+    options_for: Options,
 ) -> None:
     model = replace(load(str(tiny_model("bert"))), batching="single")
     monkeypatch.setattr(loading, "load", lambda *_, **__: model)
-    report = ingest_into(tmp_path / "b", few / "stories.conllu", "bert")
+    report = ingest(options_for(tmp_path / "b", few / "stories.conllu"))
     assert (report.inputs, report.batches) == (4, 4)
     assert any("each input has its own batch" in note for note in report.notes)
 
 
 @pytest.mark.slow
-def test_a_run_that_was_padded_is_another(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_a_run_that_was_padded_is_another(tmp_path: Path, few: Path, options_for: Options) -> None:
     """An older version padded whatever it was given, and said nothing of it in the bank."""
     bank = tmp_path / "b.duckdb"
 
     def ingested() -> Report:
-        return ingest_into(bank, few / "stories.conllu", tiny_model("convbert"))
+        return ingest(options_for(bank, few / "stories.conllu", "convbert"))
 
     first = ingested()
     assert ingested().state == "unchanged"

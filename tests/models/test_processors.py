@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,8 @@ import duckdb
 import numpy as np
 import pytest
 import torch
+from bank_rows import query_bank
+from fixture_types import Models
 
 PROCESSORS: dict[str, dict[str, str]] = {
     "this one": {},
@@ -186,10 +187,9 @@ def _maps(connection: duckdb.DuckDBPyConnection, sequence: int) -> np.ndarray:
 
 
 def _counts(bank: Path) -> dict[tuple[object, ...], tuple[int, int]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select relation, layer, head, direction, correct, n from head_accuracy()"
-        ).fetchall()
+    rows = query_bank(
+        bank, "select relation, layer, head, direction, correct, n from head_accuracy()"
+    )
     return {row[:4]: row[4:] for row in rows}
 
 
@@ -226,9 +226,7 @@ def test_on_gum(tmp_path: Path, corpora: Path, processor: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_seed_draws_the_same_weights_on_every_processor(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_a_seed_draws_the_same_weights_on_every_processor(tiny_model: Models) -> None:
     """Else a control would be another model on a machine without AVX2."""
     kinds = ("bert", "albert", "deberta", "llama", "gpt2")
     folders = [str(tiny_model(kind)) for kind in kinds]

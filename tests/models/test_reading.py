@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 import real_models
 import spaced_tokenizers
 import transformers
+from fixture_types import Models
 from oracle_pieces import SPACE, SlowPieces
 from tokenizers import AddedToken, Tokenizer
 
@@ -175,7 +176,7 @@ def _text_ids(one: Input) -> list[int]:
 @pytest.mark.parametrize("kind", list(_SENTENCEPIECE))
 @pytest.mark.parametrize("unit", ["word", "token"])
 def test_a_sentence_within_a_document_begins_as_the_text_goes_on(
-    joined: duckdb.DuckDBPyConnection, tiny_model: Callable[[str], Path], kind: str, unit: str
+    joined: duckdb.DuckDBPyConnection, tiny_model: Models, kind: str, unit: str
 ) -> None:
     split = SlowPieces(tiny_model(kind), before_text=_SENTENCEPIECE[kind])
     model = str(tiny_model(kind))
@@ -192,7 +193,7 @@ def test_a_sentence_within_a_document_begins_as_the_text_goes_on(
 @pytest.mark.usual("xlm-roberta", "llama-2")
 @pytest.mark.parametrize("kind", list(_SENTENCEPIECE))
 def test_a_second_segment_begins_a_text_where_a_special_token_parts_it(
-    joined: duckdb.DuckDBPyConnection, tiny_model: Callable[[str], Path], kind: str
+    joined: duckdb.DuckDBPyConnection, tiny_model: Models, kind: str
 ) -> None:
     split = SlowPieces(tiny_model(kind), before_text=_SENTENCEPIECE[kind])
     (batch,) = planning.plan(joined, str(tiny_model(kind)), context="pair", max_tokens=96)

@@ -6,13 +6,13 @@ import functools
 import json
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import transformers
+from fixture_types import Models
 from safetensors.torch import load_file
 from transformers.models.bart.modeling_bart import BartEncoder
 
@@ -36,7 +36,7 @@ def test_a_gguf_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_beside", [True, False])
-def test_an_adapter(tmp_path: Path, tiny_model: Callable[[str], Path], *, is_beside: bool) -> None:
+def test_an_adapter(tmp_path: Path, tiny_model: Models, *, is_beside: bool) -> None:
     """It was left unread beside the weights, so that the maps were not of the model as it is."""
     if is_beside:
         shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
@@ -59,9 +59,7 @@ def test_an_adapter(tmp_path: Path, tiny_model: Callable[[str], Path], *, is_bes
     ],
     ids=lambda each: each["quant_method"],
 )
-def test_quantised_weights(
-    tmp_path: Path, tiny_model: Callable[[str], Path], settings: dict[str, Any]
-) -> None:
+def test_quantised_weights(tmp_path: Path, tiny_model: Models, settings: dict[str, Any]) -> None:
     shutil.copytree(tiny_model("llama"), tmp_path, dirs_exist_ok=True)
     state = json.loads((tmp_path / "config.json").read_text()) | {"quantization_config": settings}
     (tmp_path / "config.json").write_text(json.dumps(state))
@@ -70,7 +68,7 @@ def test_quantised_weights(
     assert "full or half precision" in error.value.remedy
 
 
-def test_the_encoder_of_bart_alone(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_the_encoder_of_bart_alone(tmp_path: Path, tiny_model: Models) -> None:
     shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
     config = transformers.BartConfig(
         vocab_size=400, d_model=32, encoder_layers=2, decoder_layers=1, encoder_attention_heads=4,
@@ -97,7 +95,7 @@ def test_the_encoder_of_bart_alone(tmp_path: Path, tiny_model: Callable[[str], P
     assert all(torch.equal(one, other) for one, other in zip(expected, found, strict=True))
 
 
-def test_big_bird_has_full_attention(tiny_model: Callable[[str], Path]) -> None:
+def test_big_bird_has_full_attention(tiny_model: Models) -> None:
     """Its sparse attention is not returned; up to 56 tokens this one has none by itself."""
     with pytest.warns(AttnbankWarning, match=r"attention_type original_full.* up to 56 tokens"):
         model = load(str(tiny_model("big_bird")))
@@ -118,9 +116,7 @@ class _Opened:
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-def test_pickled_weights_are_numbers_only(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_pickled_weights_are_numbers_only(tmp_path: Path, tiny_model: Models) -> None:
     """pytorch_model.bin is a pickle: one of numbers is read, one of anything else is refused."""
     shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
     weights = load_file(tmp_path / "model.safetensors")
@@ -144,7 +140,7 @@ def _cannot_allocate(module: Any, **given: Any) -> None:
 
 @pytest.mark.parametrize("passes", [0, 1], ids=["three tokens", "two inputs"])
 def test_too_little_memory_to_try_a_model(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, passes: int
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch, passes: int
 ) -> None:
     """It was said that the model did not take text."""
     forward, seen = transformers.BertModel.forward, []
@@ -162,7 +158,7 @@ def test_too_little_memory_to_try_a_model(
 
 @pytest.mark.parametrize("where", ["to", "forward"])
 def test_too_little_memory_on_a_gpu(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, where: str
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Moving the weights ended in "Give a hub name"."""
     real = getattr(transformers.BertModel, where)

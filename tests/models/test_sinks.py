@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
-from new_banks import ingest_into
+from fixture_types import Models, Options
 
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import ingest
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import ModelError
@@ -20,20 +19,16 @@ from attnbank.sql.errors import AttnbankWarning, QueryError
 
 
 @pytest.fixture(scope="module")
-def bank(
-    tmp_path_factory: pytest.TempPathFactory, few: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def bank(tmp_path_factory: pytest.TempPathFactory, few: Path, options_for: Options) -> Path:
     """Four sentences with the tiny GPT-OSS, whose every head has a sink."""
     path = tmp_path_factory.mktemp("sinks") / "b.duckdb"
-    report = ingest_into(path, few / "stories.conllu", tiny_model("gpt-oss"))
+    report = ingest(options_for(path, few / "stories.conllu", "gpt-oss"))
     assert (report.inputs, report.skipped) == (4, {})
     assert any("sum to less than 1" in note for note in report.notes)
     return path
 
 
-def test_what_is_missing_is_what_the_sink_takes(
-    bank: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_what_is_missing_is_what_the_sink_takes(bank: Path, tiny_model: Models) -> None:
     """Against the maps of the model itself, of one input at a time, with loops."""
     model = load(str(tiny_model("gpt-oss")))
     assert model.facts.sinks
@@ -82,23 +77,18 @@ def test_analyses_of_whole_distributions_refuse_it(bank: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_models_without_sinks(tiny_model: Callable[[str], Path], kind: str) -> None:
+def test_models_without_sinks(tiny_model: Models, kind: str) -> None:
     assert not load(str(tiny_model(kind))).facts.sinks
 
 
-def test_scores_are_refused_at_once(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_scores_are_refused_at_once(tmp_path: Path, few: Path, options_for: Options) -> None:
     """SqueezeBERT returns what goes into the softmax."""
-    corpus = str(few / "stories.conllu")
     with pytest.raises(ModelError, match="returns attention scores, not shares"):
-        ingest(IngestOptions((corpus,), tmp_path / "b.duckdb", str(tiny_model("squeezebert"))))
+        ingest(options_for(tmp_path / "b.duckdb", few / "stories.conllu", "squeezebert"))
     assert not (tmp_path / "b.duckdb").exists()
 
 
-def test_sinks_that_are_applied_afterwards_are_told(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_sinks_that_are_applied_afterwards_are_told(tmp_path: Path, tiny_model: Models) -> None:
     """Granite's maps are those of before its sinks: a trial sees whole rows, so its name tells."""
     shutil.copytree(tiny_model("llama"), tmp_path, dirs_exist_ok=True)
     config = transformers.AutoConfig.from_pretrained(tmp_path).to_dict()

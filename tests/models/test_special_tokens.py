@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from bank_factory import BankFactory
 from bank_rows import query_bank
-from new_banks import ingest_into
+from fixture_types import Models
 
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import ModelError
@@ -20,7 +20,7 @@ TEXT = "The old lamp of the house glows. Rain fell on it and a <pad> was there.\
 
 
 @pytest.fixture
-def padded(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
+def padded(tmp_path: Path, tiny_model: Models) -> Path:
     """A decoder to whose tokenizer a token for padding was added, but no embedding."""
     folder = Path(shutil.copytree(tiny_model("gpt2"), tmp_path / "padded"))
     return _with_token(folder, "<pad>", "pad_token", special=True)
@@ -42,31 +42,24 @@ def _with_token(folder: Path, token: str, role: str | None, *, special: bool) ->
     return folder
 
 
-def test_padding_that_has_no_embedding(
-    padded: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_padding_that_has_no_embedding(padded: Path, bank_of: BankFactory) -> None:
     """Also in batches of inputs of different lengths, and in a text that spells the token."""
     model = load(str(padded))
     assert model.input_tokenizer.padding < model.module.get_input_embeddings().num_embeddings
-    (tmp_path / "text.txt").write_text(TEXT)
     weights = []
-    for name, folder in (("own", padded), ("plain", tiny_model("gpt2"))):
-        bank = tmp_path / f"{name}.duckdb"
-        ingest_into(bank, tmp_path / "text.txt", folder, format="lines", batch_tokens=500)
+    for folder in (padded, "gpt2"):
+        bank = bank_of({"text.txt": TEXT}, folder, format="lines", batch_tokens=500)
         weights.append(query_bank(bank, "select weights from attention order by all"))
     assert weights[0] == weights[1] and weights[0]
 
 
-def test_what_needs_such_a_token_is_refused(padded: Path, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text(TEXT)
+def test_what_needs_such_a_token_is_refused(padded: Path, bank_of: BankFactory) -> None:
     with pytest.raises(CallError, match="has no embedding for that token"):
-        ingest_into(
-            tmp_path / "b", tmp_path / "text.txt", padded, format="lines", bos_token="<pad>"
-        )
+        bank_of({"text.txt": TEXT}, padded, format="lines", bos_token="<pad>")
 
 
 def test_an_ordinary_token_without_an_embedding_is_refused(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, tiny_model: Models
 ) -> None:
     folder = Path(shutil.copytree(tiny_model("gpt2"), tmp_path / "more"))
     with pytest.raises(ModelError, match=r"has ids up to .* \('lamplight'\), but the model has"):
@@ -74,7 +67,7 @@ def test_an_ordinary_token_without_an_embedding_is_refused(
 
 
 def test_outputs_are_read_by_name_whatever_the_configuration_says(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, tiny_model: Models
 ) -> None:
     folder = Path(shutil.copytree(tiny_model("bert"), tmp_path / "tuple"))
     config = json.loads((folder / "config.json").read_text("utf-8"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import transformers
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
+from crashes import ingest_part
 from encoding import encoded
-from new_banks import ingest_into
+from fixture_types import Models, Options
 
 from attnbank.cli.commands import info
 from attnbank.cli.output import unknown_lines
@@ -70,17 +70,17 @@ def _slow_count(bank: Path, unknown: str) -> int:
 )
 def test_the_count_of_a_run(
     tmp_path: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     kind: str,
     shape: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
+    options_for: Options,
 ) -> None:
     """Its batches are of several transactions."""
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
-    bank = new_banks.put(tmp_path / "b.duckdb")
+    bank = tmp_path / "b.duckdb"
     corpus = _corpus(tmp_path / "snow.conllu", 12 if shape.get("context") == "pair" else 4)
-    options = IngestOptions((str(corpus),), bank, str(tiny_model(kind)), max_tokens=40,
-                            batch_tokens=40, **shape)  # fmt: skip
+    options = options_for(bank, corpus, kind, max_tokens=40, batch_tokens=40, **shape)
     report = ingest(options)
     assert report.batches > 1
     unknown = transformers.AutoTokenizer.from_pretrained(tiny_model(kind)).unk_token
@@ -93,24 +93,14 @@ def test_the_count_of_a_run(
 
 @pytest.mark.slow
 def test_a_resumed_run_ends_with_the_same_count(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options_for: Options
 ) -> None:
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
     corpus = _corpus(tmp_path / "snow.conllu")
-    bank = new_banks.put(tmp_path / "b.duckdb")
-    options = IngestOptions((str(corpus),), bank, str(tiny_model("bert")), batch_tokens=64)
-    whole = ingest(replace(options, bank=new_banks.put(tmp_path / "whole.duckdb")))
+    options = options_for(tmp_path / "b.duckdb", corpus, batch_tokens=64)
+    whole = ingest(replace(options, bank=tmp_path / "whole.duckdb"))
     assert whole.batches > 4
-
-    class Killed(Exception):
-        pass
-
-    def kill(progress: Any) -> None:
-        if progress.stage == "running" and progress.done > 20:
-            raise Killed
-
-    with pytest.raises(Killed):
-        ingest(options, kill)
+    ingest_part(options, 20)
     with open_bank(options.bank) as opened:
         part = opened.runs().row(0, named=True)
     assert part["finished"] is None and 0 < part["unknown_words"] == part["words"] / 2
@@ -160,7 +150,7 @@ def test_a_word_with_several_unknown_pieces_is_one_word() -> None:
 
 @pytest.mark.slow
 def test_byte_level_tokenizers_know_every_word(
-    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
+    tmp_path: Path, tiny_model: Models, cli: Cli
 ) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
@@ -170,9 +160,7 @@ def test_byte_level_tokenizers_know_every_word(
 
 
 @pytest.mark.slow
-def test_ingest_and_info_tell_and_warn(
-    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
-) -> None:
+def test_ingest_and_info_tell_and_warn(tmp_path: Path, tiny_model: Models, cli: Cli) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
     command = ["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("bert"))]
@@ -220,16 +208,16 @@ def test_info_tells_runs_of_before_apart(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_another_tokenizer_of_the_same_weights_is_another_model(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, tiny_model: Models, options_for: Options
 ) -> None:
-    folder, bank = tmp_path / "model", new_banks.put(tmp_path / "b.duckdb")
+    folder, bank = tmp_path / "model", tmp_path / "b.duckdb"
     shutil.copytree(tiny_model("bert"), folder)
-    corpus = str(few)
-    first = ingest_into(bank, corpus, folder)
-    assert ingest_into(bank, corpus, folder).state == "unchanged"
+    options = options_for(bank, few, folder)
+    first = ingest(options)
+    assert ingest(options).state == "unchanged"
     path = folder / "tokenizer.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"##ing"', '"##ing-not"'), "utf-8")
-    second = ingest_into(bank, corpus, folder)
+    second = ingest(options)
     assert (second.state, second.run != first.run) == ("new", True)
     models = query_bank(bank, "select sha256, tokenizer_sha256 from model")
     runs = query_bank(
@@ -244,10 +232,10 @@ def test_another_tokenizer_of_the_same_weights_is_another_model(
 
 @pytest.mark.slow
 def test_rows_of_before_tokenizers_had_digests_are_not_taken_for_new_ones(
-    tmp_path: Path, few: Path, tiny_model: Callable[[str], Path]
+    tmp_path: Path, few: Path, options_for: Options
 ) -> None:
-    bank = new_banks.put(tmp_path / "b.duckdb")
-    options = IngestOptions((str(few / "press.conllu"),), bank, str(tiny_model("bert")))
+    bank = tmp_path / "b.duckdb"
+    options = options_for(bank, few / "press.conllu")
     ingest(options)
     change_bank(bank, "update model set tokenizer_sha256 = null", "update run set reading = null")
     assert ingest(options).state == "new"

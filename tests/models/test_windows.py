@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
 from command_line import Cli
-from new_banks import ingest_into
+from fixture_types import Models, Options
 
+from attnbank.ingest import ingest
 from attnbank.ingest.models.loading import load
 
 WINDOW = 6
@@ -31,11 +31,12 @@ WINDOW = 6
 def test_a_sliding_window_is_told(
     tmp_path: Path,
     few: Path,
-    tiny_model: Callable[[str], Path],
+    tiny_model: Models,
     cli: Cli,
     kind: str,
     layer_types: list[str] | None,
     bounded: tuple[int, ...],
+    options_for: Options,
 ) -> None:
     """A token sees as many tokens as the bank says, itself among them, in those layers."""
     given = {"sliding_window": WINDOW} | ({"layer_types": layer_types} if layer_types else {})
@@ -64,6 +65,6 @@ def test_a_sliding_window_is_told(
     assert model.facts.causal
     assert model.facts.sliding_window == (WINDOW if bounded else None)
     path = tmp_path / "b.duckdb"
-    report = ingest_into(path, few / "stories.conllu", folder, limit=1)
+    report = ingest(options_for(path, few / "stories.conllu", folder, limit=1))
     assert any("sliding window" in note for note in report.notes) == bool(bounded)
     assert ("no farther than 6 tokens" in cli("-b", path, "info").out) == bool(bounded)

@@ -10,11 +10,11 @@ from typing import Any
 import new_banks
 import pytest
 import real_models
+from command_line import Cli
 from multiword import text
 from multiword.passes import joined
 from tokenizers import Tokenizer
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
 from attnbank.ingest.candidate_inputs import Input, cursor_query
 from attnbank.ingest.corpora.corpus import find_corpus_files
@@ -211,26 +211,22 @@ def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_run_says_so(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "c.conllu"
     file.write_text(ROWS)
     bank = new_banks.put(tmp_path / "bank.duckdb")
     ingest = ["-b", str(bank), "ingest", str(file), "--model", "minilm"]
-    assert run_command_line(ingest) == 0
-    told = capsys.readouterr().err
+    told = cli(*ingest).err
     assert "2 of 5 words (40.0 %) are tokenized differently in the text (see --edges share)" in told
-    assert run_command_line([*ingest, "--edges", "share"]) == 0
-    told = capsys.readouterr().err
+    told = cli(*ingest, "--edges", "share").err
     assert "Run c/minilm/share is finished" in told
     assert "2 of 5 words (40.0 %) share a piece with a neighbour" in told
     assert "1 dependency is between words that share a position" in told
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    info = capsys.readouterr().out
+    info = cli("-b", bank, "info").out
     assert (
         "2 of 5 words (40.0 %) share a piece with a neighbour" in info and "--edges share" in info
     )
-    assert run_command_line([*ingest, "--edges", "share"]) == 0
-    assert "nothing was added" in capsys.readouterr().err
+    assert "nothing was added" in cli(*ingest, "--edges", "share").err
     with open_bank(bank) as opened:
         rows = opened.sql(
             "select name, edges, joined_words from run inner join run_part on run = id order by id"

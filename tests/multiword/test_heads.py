@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fixture_types import Models
 from multiword import trees
 from multiword_cases import Case, Make
 
@@ -26,7 +26,7 @@ def test_accuracy_of_every_head_and_relation(case: Case) -> None:
 
 @pytest.mark.slow
 def test_a_decoder_sees_nothing_after_a_position(
-    read: Make, mentions: Path, tiny_model: Callable[[str], Path]
+    read: Make, mentions: Path, tiny_model: Models
 ) -> None:
     """Each direction can find the heads that stand on one side."""
     case = read(mentions, tiny_model("gpt2"), "written", "sentence", "--first-word", "word")

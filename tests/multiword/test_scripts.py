@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fixture_types import Models
 from multiword_cases import Case, Make
 from tokenizers import Tokenizer, decoders
 
@@ -108,7 +108,7 @@ def test_wordpiece(read: Make, written: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bytes(read: Make, written: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_bytes(read: Make, written: Path, tiny_model: Models) -> None:
     """Bytes lose nothing: the pieces are the text, with a space where one stands before it."""
     decoder = decoders.ByteLevel()
     how = ("written", "sentence", "--first-word", "word")

@@ -7,13 +7,14 @@ pass over one input at a time, so that their weights differ by rounding (bounds.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import bounds
 import numpy as np
 import pytest
+from fixture_types import Models
 from multiword import decoded
 from multiword.decoded import Sentence
 from multiword_cases import Case, Make
@@ -157,7 +158,7 @@ def test_best_tree_scores_on_the_half_that_chose_nothing(case: Case, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["minilm", "decoder"])
 def test_the_small_real_model_and_a_decoder_over_unseen_text(
-    model: str, read: Make, corpora: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    model: str, read: Make, corpora: Path, tmp_path: Path, tiny_model: Models
 ) -> None:
     """Of a decoder both words of an arc count as the later one sees the earlier."""
     whole = (corpora / "ewt-dev.conllu").read_text(encoding="utf-8").split("\n\n")

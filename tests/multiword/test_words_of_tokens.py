@@ -11,6 +11,7 @@ from typing import Any
 
 import new_banks
 import pytest
+from command_line import Cli
 from multiword_cases import Case
 
 from attnbank.cli.app import run_command_line
@@ -133,7 +134,7 @@ def _sql(bank: Path, statement: str) -> list[tuple[Any, ...]]:
         return list(opened.sql(statement).rows())
 
 
-def test_written_is_the_default(told: Told, capfd: pytest.CaptureFixture[str]) -> None:
+def test_written_is_the_default(told: Told, cli: Cli) -> None:
     """Dámelo is one position with two arcs inside; don't is read as do and n't.
 
     Composed and decomposed letters are different spellings, as capitals are.
@@ -141,8 +142,7 @@ def test_written_is_the_default(told: Told, capfd: pytest.CaptureFixture[str]) -
     bank, said = told
     assert re.search(r"\b4 dependencies .*\(inside-token\)", said["written"])
     assert re.search(r"\b1 empty node", said["written"])
-    assert run_command_line(["-b", str(bank), "info"]) == 0
-    info = capfd.readouterr()[0]
+    info = cli("-b", bank, "info").out
     assert "multiword tokens were read as written" in info
     assert re.search(r"\b4 dependencies .* skip them \(inside-token\)", info)
     assert re.search(r"\b4 of 6 multiword tokens .*\b1 empty node", info)

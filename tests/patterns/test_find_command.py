@@ -5,26 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
+from bank_rows import query_bank
+from command_line import Cli
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 OBJECTS = "pattern { V -[obj]-> O; O [upos=PRON] }"
 
 
-def _find(capfd: pytest.CaptureFixture[str], bank: Path, *args: str) -> tuple[int, str, str]:
-    status = run_command_line(["-b", str(bank), "find", *args])
-    out, err = capfd.readouterr()
-    return status, out, err
-
-
-def test_people_see_the_words(sample_text_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    status, out, err = _find(capfd, sample_text_bank, OBJECTS, "--context", "2")
+def test_people_see_the_words(sample_text_bank: Path, cli: Cli) -> None:
+    out, err = cli("-b", sample_text_bank, "find", OBJECTS, "--context", "2")
     lines = out.splitlines()
-    assert status == 0 and not err
+    assert not err
     assert lines[0].split() == ["sent_id", "left", "hit", "right"]
     with open_bank(sample_text_bank) as bank:
         hits = bank.find(OBJECTS, columns="V.form, O.form")
@@ -34,26 +28,22 @@ def test_people_see_the_words(sample_text_bank: Path, capfd: pytest.CaptureFixtu
         assert f"[{verb}]" in line and f"[{pronoun}]" in line
 
 
-def test_programs_get_the_indexes(
-    sample_text_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    status, out, _ = _find(capfd, sample_text_bank, OBJECTS, "-f", "jsonl", "--columns", "V.lemma")
+def test_programs_get_the_indexes(sample_text_bank: Path, tmp_path: Path, cli: Cli) -> None:
+    call = ["-b", sample_text_bank, "find", OBJECTS]
+    out = cli(*call, "-f", "jsonl", "--columns", "V.lemma").out
     rows = [json.loads(line) for line in out.splitlines()]
     with open_bank(sample_text_bank) as bank:
         hits = bank.find(OBJECTS, columns="V.lemma")
-    assert status == 0 and rows == hits.to_dicts()
+    assert rows == hits.to_dicts()
     file = tmp_path / "hits.parquet"
-    assert _find(capfd, sample_text_bank, OBJECTS, "-o", str(file))[0] == 0
+    cli(*call, "-o", file)
     assert pl.read_parquet(file).equals(hits.drop("V.lemma"))
 
 
-def test_a_sample_is_the_same_for_a_seed(
-    sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_is_the_same_for_a_seed(sample_text_bank: Path, cli: Cli) -> None:
     def drawn(*args: str) -> list[str]:
-        status, out, _ = _find(capfd, sample_text_bank, OBJECTS, "-f", "csv", *args)
-        assert status == 0
-        return out.splitlines()[1:]
+        call = ["-b", sample_text_bank, "find", OBJECTS, "-f", "csv", *args]
+        return cli(*call).out.splitlines()[1:]
 
     every = drawn()
     first = drawn("--sample", "5", "--seed", "1")
@@ -63,29 +53,26 @@ def test_a_sample_is_the_same_for_a_seed(
     assert drawn("--sample", "100000") == every
 
 
-def test_hits_can_be_sorted(sample_text_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_hits_can_be_sorted(sample_text_bank: Path, cli: Cli) -> None:
     args = (OBJECTS, "-f", "csv", "--columns", "V.lemma", "--sort", "V.lemma,delta(V,O)")
-    status, out, _ = _find(capfd, sample_text_bank, *args)
+    out = cli("-b", sample_text_bank, "find", *args).out
     rows = [line.split(",") for line in out.splitlines()[1:]]
     keys = [(lemma, int(o) - int(v)) for _, v, o, lemma in rows]
-    assert status == 0 and keys == sorted(keys) and len(set(keys)) > 3
+    assert keys == sorted(keys) and len(set(keys)) > 3
 
 
-def test_the_select_can_be_carried_on(
-    sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    status, out, _ = _find(capfd, Path("nowhere.duckdb"), OBJECTS, "--show-sql")
-    assert status == 0
+def test_the_select_can_be_carried_on(sample_text_bank: Path, cli: Cli) -> None:
+    out = cli("-b", "nowhere.duckdb", "find", OBJECTS, "--show-sql").out
     with open_bank(sample_text_bank) as bank:
         expected = bank.find(OBJECTS, context=False)
         assert bank.sql(out).equals(expected)
         counted = bank.sql(f"select count(*) as n from ({out})")
         assert counted["n"].to_list() == [expected.height]
-    with duckdb.connect(str(sample_text_bank), read_only=True) as connection:
-        assert connection.execute(out).fetchall() == expected.rows()
+    assert query_bank(sample_text_bank, out) == expected.rows()
     attention = "pattern { O =[3-1 > 0.5]=> V; V -[obj]-> O }"
-    assert _find(capfd, sample_text_bank, attention, "--show-sql")[0] == 1  # it has no run
-    assert "`O`" in _find(capfd, sample_text_bank, OBJECTS, "--show-sql", "--dialect", "spark")[1]
+    call = ["-b", sample_text_bank, "find"]
+    cli(*call, attention, "--show-sql", status=1)  # it has no run
+    assert "`O`" in cli(*call, OBJECTS, "--show-sql", "--dialect", "spark").out
 
 
 @pytest.mark.parametrize(
@@ -109,23 +96,20 @@ def test_errors(
     status: int,
     says: str,
     sample_text_bank: Path,
-    capfd: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
-    ended, out, err = _find(capfd, sample_text_bank, *args)
-    assert (ended, out) == (status, "")
+    out, err = cli("-b", sample_text_bank, "find", *args, status=status)
+    assert not out
     assert says in err and "Traceback" not in err
 
 
-def test_hits_over_sentences_are_shown_together(
-    sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_hits_over_sentences_are_shown_together(sample_text_bank: Path, cli: Cli) -> None:
     request = "pattern { A ~ B; A [mention=proper]; B [mention=pronoun] }"
     args = (request, "--within", "document", "--context", "0", "--columns", "A.form,B.form")
-    status, out, _ = _find(capfd, sample_text_bank, *args)
-    lines = out.splitlines()[2:]
+    lines = cli("-b", sample_text_bank, "find", *args).out.splitlines()[2:]
     with open_bank(sample_text_bank) as bank:
         hits = bank.find(request, within="document", columns="A.form, B.form")
-    assert status == 0 and len(lines) == hits.height > 3
+    assert len(lines) == hits.height > 3
     apart = hits["A.sent_id"] != hits["B.sent_id"]
     for line, a, b, is_apart in zip(lines, hits["A.form"], hits["B.form"], apart, strict=True):
         assert f"[{a}]" in line and f"[{b}]" in line and (" … " in line) == is_apart

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Cli
 from judged import Judged
 from patterns.binding import Place
 from patterns.corpus import Corpus
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import RequestError
 from attnbank.sql.errors import CallError
@@ -77,7 +77,7 @@ def test_every_key_is_what_loops_find(bank: Bank, corpus: Corpus) -> None:
 
 @pytest.mark.slow
 def test_counts_by_what_is_looked_at_instead(
-    bank: Bank, corpus: Corpus, sample_bank: Path, capfd: pytest.CaptureFixture[str]
+    bank: Bank, corpus: Corpus, sample_bank: Path, cli: Cli
 ) -> None:
     missed = f"{OBJECTS} without {{ O =[3-1]=> V }}"
     counts = bank.count(missed, "looks_at(3-1, O).deprel, looks_at(3-1, O).upos")
@@ -91,14 +91,13 @@ def test_counts_by_what_is_looked_at_instead(
     assert {row[:2]: row[2] for row in counts.rows()} == expected
     args = ["-b", str(sample_bank)]
     by = "looks_at(3-1, O).deprel,looks_at(3-1, O)"
-    assert run_command_line([*args, "count", missed, "--by", by, "--show", "-f", "jsonl"]) == 0
-    rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
+    lines = cli(*args, "count", missed, "--by", by, "--show", "-f", "jsonl").out.splitlines()
+    rows = [json.loads(line) for line in lines]
     for row in rows[:2] + rows[-2:]:
         _, *command = shlex.split(row["find"])
-        assert run_command_line([*args, *command, "-f", "csv"]) == 0
-        assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
-    assert run_command_line([*args, "count", OBJECTS, "--by", "weight(3-1, O, V)", "--show"]) == 2
-    assert "No request can ask for" in capfd.readouterr()[1]
+        assert len(cli(*args, *command, "-f", "csv").out.splitlines()) - 1 == row["n"]
+    weight = ["count", OBJECTS, "--by", "weight(3-1, O, V)", "--show"]
+    assert "No request can ask for" in cli(*args, *weight, status=2).err
 
 
 def test_a_word_that_the_run_has_not_read_has_none(full_bank: Path) -> None:
@@ -109,12 +108,10 @@ def test_a_word_that_the_run_has_not_read_has_none(full_bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_option_says_what_the_keys_say(
-    bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_option_says_what_the_keys_say(bank: Bank, sample_bank: Path, cli: Cli) -> None:
     def by_command(*args: str) -> list[Any]:
-        assert run_command_line(["-b", str(sample_bank), "find", *args, "-f", "jsonl"]) == 0
-        return [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
+        out = cli("-b", sample_bank, "find", *args, "-f", "jsonl").out
+        return [json.loads(line) for line in out.splitlines()]
 
     def by_keys(request: str, keys: str) -> list[Any]:
         return bank.find(request, columns=keys).to_dicts()
@@ -152,12 +149,10 @@ def test_errors(bank: Bank, keys: str, says: str) -> None:
         bank.find(OBJECTS, columns=keys)
 
 
-def test_a_request_that_names_no_pair(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_request_that_names_no_pair(sample_bank: Path, cli: Cli) -> None:
     two = "pattern { A [upos=NOUN]; B [upos=VERB]; A << B }"
-    assert run_command_line(["-b", str(sample_bank), "find", two, "--head", "3-1"]) == 2
-    assert "two of A, B" in capfd.readouterr()[1]
-    assert run_command_line(["-b", str(sample_bank), "find", two, "--from", "A"]) == 2
-    assert "--head" in capfd.readouterr()[1]
+    assert "two of A, B" in cli("-b", sample_bank, "find", two, "--head", "3-1", status=2).err
+    assert "--head" in cli("-b", sample_bank, "find", two, "--from", "A", status=2).err
 
 
 def test_metadata_that_there_is_not(sample_text_bank: Path) -> None:

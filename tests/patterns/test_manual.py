@@ -9,6 +9,7 @@ from pathlib import Path
 
 import given_surprisals
 import pytest
+from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
@@ -61,5 +62,5 @@ def test_every_command_of_the_manual_runs(
         "rule r { pattern { A [] } commands { } }",
     ],
 )
-def test_what_the_manual_says_is_refused(request_: str, sample_bank: Path) -> None:
-    assert run_command_line(["-b", str(sample_bank), "find", request_]) == 2
+def test_what_the_manual_says_is_refused(request_: str, sample_bank: Path, cli: Cli) -> None:
+    cli("-b", sample_bank, "find", request_, status=2)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 from case_bank import make_bank
 from judged import Judged, check, judged_bank
 from patterns.corpus import Corpus, of_bank
@@ -229,10 +229,9 @@ def from_bank(judged_sample: Judged) -> Corpus:
 
 
 def test_peaks_are_the_bank_s(from_bank: Corpus, sample_bank: Path) -> None:
-    with duckdb.connect(str(sample_bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select sequence, layer, head, position, most_attended from peak"
-        ).fetchall()
+    rows = query_bank(
+        sample_bank, "select sequence, layer, head, position, most_attended from peak"
+    )
     first = min(row[0] for row in rows)
     assert from_bank.inputs is not None and len(rows) > 100_000
     for sequence, layer, head, position, peak in rows:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import real_models
+from bank_factory import BankFactory
 from judged import check, judged_bank
 from patterns.requests import SENTENCE, draw
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.patterns import RequestError
 
@@ -33,11 +33,9 @@ def _heads(request: str) -> list[int]:
     ("name", "heads"), [pytest.param("mpnet", 12, marks=pytest.mark.soak), ("smollm2", 9)]
 )
 def test_requests_find_what_the_matcher_finds(
-    name: str, heads: int, tmp_path: Path, corpora: Path
+    name: str, heads: int, corpora: Path, bank_of: BankFactory
 ) -> None:
-    path = tmp_path / "bank.duckdb"
-    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, _model(name), limit=15))
-    for judged in judged_bank(path):
+    for judged in judged_bank(bank_of(corpora / "gum-dev.conllu", Path(_model(name)), limit=15)):
         bank, corpus = judged
         assert bank.table("model").collect()["heads"].to_list() == [heads]
         requests = [*SENTENCE, *(draw(seed, corpus) for seed in range(20))]
@@ -49,10 +47,8 @@ def test_requests_find_what_the_matcher_finds(
         assert check([each for each in requests if each not in lacking], judged) > 25
 
 
-def test_no_word_of_a_decoder_looks_ahead(tmp_path: Path, corpora: Path) -> None:
-    path = tmp_path / "bank.duckdb"
-    model = _model("smollm2")
-    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, model, limit=30))
+def test_no_word_of_a_decoder_looks_ahead(corpora: Path, bank_of: BankFactory) -> None:
+    path = bank_of(corpora / "gum-dev.conllu", Path(_model("smollm2")), limit=30)
     with open_bank(path) as bank:
         assert not bank.find("pattern { e: A =[*]=> B; A << B }").height
         assert not bank.find("pattern { e: A =[* > 0]=> B; A << B }", limit=5).height
@@ -63,10 +59,9 @@ def test_no_word_of_a_decoder_looks_ahead(tmp_path: Path, corpora: Path) -> None
 
 
 @pytest.mark.soak
-def test_a_pipelines_relations_are_scored_as_gold_ones(tmp_path: Path, corpora: Path) -> None:
-    path = tmp_path / "bank.duckdb"
-    text = str(corpora / "wiki-text.txt")
-    ingest(IngestOptions((text,), path, _model("mpnet"), spacy=_model("en_core_web_sm"), limit=60))
+def test_a_pipelines_relations_are_scored_as_gold_ones(corpora: Path, bank_of: BankFactory) -> None:
+    mpnet, pipeline = Path(_model("mpnet")), _model("en_core_web_sm")
+    path = bank_of(corpora / "wiki-text.txt", mpnet, spacy=pipeline, limit=60)
     with open_bank(path) as bank:
         for relation in ("dobj", "pobj", "det"):
             scores = bank.score(f"pattern {{ V -[{relation}]-> O }}", dependent="O", head="V")

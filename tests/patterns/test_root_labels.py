@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from text_banks import make_text_bank
+from bank_factory import BankFactory
 
 from attnbank.queries import open_bank
 
@@ -48,16 +48,14 @@ ENHANCED = {
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("roots")
+def bank(bank_of: BankFactory) -> Path:
     blocks = (
         f"# sent_id = s{at}\n"
         "1\tRain\train\tNOUN\t_\t_\t2\tnsubj\t2:nsubj\t_\n"
         f"2\tfell\tfall\tVERB\t_\t_\t0\t{root}\t0:{enhanced}\t_\n\n"
         for at, (root, enhanced) in enumerate(zip(ROOTS, ENHANCED_ROOTS, strict=True))
     )
-    (folder / "roots.conllu").write_text("".join(blocks))
-    return make_text_bank(folder / "bank.duckdb", folder / "roots.conllu")
+    return bank_of({"roots.conllu": "".join(blocks)}, "none")
 
 
 def _edges(is_wanted: Callable[[str], object], prefix: str, roots: tuple[str, ...]) -> int:

@@ -9,15 +9,14 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import new_banks
 import polars as pl
 import pytest
+from bank_factory import BankFactory
+from bank_rows import query_bank
 from command_line import Cli
 from oracle_heads import Reading
 from oracle_statistics import interval, paired_interval
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, save_relation
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
@@ -26,13 +25,10 @@ OBJECTS = "pattern { V -[obj]-> O }"
 
 
 @pytest.fixture(scope="module")
-def with_control(sample_bank: Path, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_control(sample_bank: Path, bank_of: BankFactory) -> Path:
     """The bank of the sample with a control of random weights, of two seeds."""
-    bank = new_banks.put(tmp_path_factory.mktemp("control") / "bank.duckdb")
-    shutil.copy(sample_bank, bank)
-    for seed in (3, 1):
-        ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=seed))
-    return bank
+    first = bank_of("sample", "minilm", after=sample_bank, random_weights=3)
+    return bank_of("sample", "minilm", after=first, random_weights=1)
 
 
 @pytest.fixture
@@ -90,8 +86,7 @@ def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
         scores = bank.score(OBJECTS, dependent="O", head="V", by="V.lemma, O.upos")
         distances = bank.score(OBJECTS, dependent="O", head="V", by="O.upos, delta(V, O)")
         (best,) = bank.score(OBJECTS, dependent="O", head="V").to_dicts()
-    with duckdb.connect(str(sample_bank), read_only=True) as connection:
-        lemma = dict(connection.execute("select id, lemma from word").fetchall())
+    lemma = dict(query_bank(sample_bank, "select id, lemma from word"))
     # What the distance is says whether the offset is right.
     assert set(distances["offset_accuracy"]) == set(distances["gain_low"]) == {None}
     assert distances["accuracy"].null_count() == 0
@@ -126,9 +121,7 @@ def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
     assert scores.select("layer", "head", "direction").unique().rows() == [key]
 
 
-def test_the_nodes_that_are_missing_are_named(
-    sample_bank: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_nodes_that_are_missing_are_named(sample_bank: Path, cli: Cli) -> None:
     told = {
         "pattern { V -[nsubj]-> S; V -[obj]-> O }": (
             "--from and --to are missing; the request has the nodes V, S, O.",
@@ -144,8 +137,7 @@ def test_the_nodes_that_are_missing_are_named(
         request, _, options = typed.partition(" --")
         given = f"--{options}".split() if options else []
         for command in (["score"], ["save", "name"]):
-            assert run_command_line(["-b", str(sample_bank), *command, request, *given]) == 2
-            error = capfd.readouterr().err
+            error = cli("-b", sample_bank, *command, request, *given, status=2).err
             assert all(each in error for each in wanted), error
 
 
@@ -243,8 +235,7 @@ def test_a_text_that_looks_like_attention_is_not_circular(own: Path) -> None:
     assert plain["p_corrected"].null_count() == 0
     assert p_values.null_count() < p_values.len()
     assert judged["p_corrected"].to_list() == plain["p_corrected"].to_list()
-    with duckdb.connect(str(own), read_only=True) as connection:
-        assert connection.execute("select is_circular('objects')").fetchall() == [(False,)]
+    assert query_bank(own, "select is_circular('objects')") == [(False,)]
 
 
 def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:
@@ -296,9 +287,8 @@ def test_a_pair_counts_once_however_often_it_is_found(sample_bank: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
-def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
-    ingest(IngestOptions((str(sample),), own, "minilm", limit=40))
-    with open_bank(own) as bank:
+def test_pairs_that_no_input_has_are_told(sample_bank: Path, bank_of: BankFactory) -> None:
+    with open_bank(bank_of("sample", "minilm", after=sample_bank, limit=40)) as bank:
         with pytest.warns(AttnbankWarning, match="pairs are not within one input"):
             scores = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm/limit40")
         whole = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm")
@@ -342,16 +332,14 @@ def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, 
 
 
 @pytest.mark.slow
-def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(with_control: Path, cli: Cli) -> None:
     call = ["-b", str(with_control), "score", OBJECTS, "--from", "O", "--to", "V"]
-    assert run_command_line(call) == 0
-    told, head, _, *rows, spread = capsys.readouterr().out.splitlines()
+    told, head, _, *rows, spread = cli(*call).out.splitlines()
     assert told == "The best of 144 heads and directions, chosen on these pairs"
     names = ["sample/minilm", "sample/minilm-random-1", "sample/minilm-random-3"]
     assert [row.split()[-1] for row in rows] == names
     assert "p_documents_corrected" in head and "<0.001" in rows[0] and "e-" not in "".join(rows)
-    assert run_command_line([*call, "-f", "csv"]) == 0
-    (row, *controls) = csv.DictReader(capsys.readouterr().out.splitlines())
+    (row, *controls) = csv.DictReader(cli(*call, "-f", "csv").out.splitlines())
     assert 0 < float(row["p_corrected"]) < 0.001
     ranges = [
         f"{name} {low:.3f} to {high:.3f}"
@@ -359,14 +347,11 @@ def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> 
         for low, high in [sorted(float(control[name]) for control in controls)]
     ]
     assert spread == f"random weights (2 seeds): {', '.join(ranges)}"
-    assert run_command_line([*call, "-f", "markdown"]) == 0
-    *_, blank, last = capsys.readouterr().out.rstrip("\n").split("\n")
+    *_, blank, last = cli(*call, "-f", "markdown").out.rstrip("\n").split("\n")
     assert (blank, last.replace("\\", "")) == ("", spread)
-    assert run_command_line([*call, "--by", "V.upos"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "Run: sample/minilm"
+    assert cli(*call, "--by", "V.upos").out.splitlines()[0] == "Run: sample/minilm"
     both = ["--run", "sample/minilm-random-3", "--run", "sample/minilm"]
-    assert run_command_line([*call, *both, "--apart", "3", "-f", "csv"]) == 0
-    judged = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    judged = list(csv.DictReader(cli(*call, *both, "--apart", "3", "-f", "csv").out.splitlines()))
     assert [row["run"] for row in judged] == both[1::2] and judged[0]["n"] == judged[1]["n"]
 
 
@@ -382,12 +367,9 @@ def test_the_command_without_controls(sample_bank: Path, cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_a_saved_relation_is_one_for_every_analysis(
-    own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_saved_relation_is_one_for_every_analysis(own: Path, cli: Cli) -> None:
     call = ["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V"]
-    assert run_command_line([*call, "--meaning", "it's eaten"]) == 0
-    assert "eaten has" in capsys.readouterr().err
+    assert "eaten has" in cli(*call, "--meaning", "it's eaten").err
     with open_bank(own) as bank:
         for name in ("best_head", "head_accuracy", "best_head_held_out", "offset_baseline",
                      "head_score", "best_head_test", "head_error"):  # fmt: skip
@@ -399,29 +381,25 @@ def test_a_saved_relation_is_one_for_every_analysis(
         assert told["request"] == OBJECTS and told["meaning"] == "it's eaten"
         assert told["pairs"] == bank.query("best_head", relation="obj")["n"][0]
         assert told["later_sentences"] == 0
-    with duckdb.connect(str(own), read_only=True) as connection:
-        rows = connection.execute("select dependent, head from saved.eaten").fetchall()
-        (dependencies,) = connection.execute(
-            "select list((dependent, head)) from dependency where relation = 'obj'"
-        ).fetchall()[0]
-        assert sorted(rows) == sorted(dependencies)
+    rows = query_bank(own, "select dependent, head from saved.eaten")
+    (dependencies,) = query_bank(
+        own, "select list((dependent, head)) from dependency where relation = 'obj'"
+    )[0]
+    assert sorted(rows) == sorted(dependencies)
 
 
 @pytest.mark.slow
-def test_a_name_means_one_request(
-    own: Path, sample: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_name_means_one_request(own: Path, sample: Path, cli: Cli, tmp_path: Path) -> None:
     call = ["-b", str(own), "save", "eaten"]
     ends = ["--from", "O", "--to", "V"]
-    assert (
-        run_command_line([*call, OBJECTS, *ends]) == run_command_line([*call, OBJECTS, *ends]) == 0
-    )
+    for _ in range(2):
+        cli(*call, OBJECTS, *ends)
     other = "pattern { V -[1=nsubj]-> O }"
-    assert run_command_line([*call, other, *ends]) == 2
-    assert f"eaten is already saved, for another request: {OBJECTS}" in capsys.readouterr().err
-    assert run_command_line([*call, other, *ends, "--replace"]) == 0
+    error = cli(*call, other, *ends, status=2).err
+    assert f"eaten is already saved, for another request: {OBJECTS}" in error
+    cli(*call, other, *ends, "--replace")
     for name in ("obj", "nmod", "all", "1st", "a-b", 'x"; drop table word; --', ""):
-        assert run_command_line(["-b", str(own), "save", name, OBJECTS, *ends]) == 2, name
+        cli("-b", own, "save", name, OBJECTS, *ends, status=2)
     text = tmp_path / "more.conllu"
     text.write_bytes((sample / "press.conllu").read_bytes())
     ingest(IngestOptions((str(text),), own, "minilm"))
@@ -429,32 +407,18 @@ def test_a_name_means_one_request(
         (told,) = bank.saved().to_dicts()
         assert told["request"] == other and told["later_sentences"] > 0
         assert told["pairs"] == bank.query("best_head", relation="nsubj", run=1)["n"][0]
-    capsys.readouterr()
-    assert run_command_line(["-b", str(own), "saved", "--delete", "none"]) == 2
-    assert "It has: eaten." in capsys.readouterr().err
-    assert run_command_line(["-b", str(own), "saved", "--delete", "eaten"]) == 0
-    assert run_command_line(["-b", str(own), "saved", "-f", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == []
+    assert "It has: eaten." in cli("-b", own, "saved", "--delete", "none", status=2).err
+    cli("-b", own, "saved", "--delete", "eaten")
+    assert cli("-b", own, "saved", "-f", "csv").out.splitlines()[1:] == []
     with open_bank(own) as bank, pytest.raises((CallError, QueryError), match="eaten"):
         bank.query("best_head", relation="eaten")
-    with duckdb.connect(str(own), read_only=True) as connection:
-        assert not connection.execute(
-            "select * from duckdb_views() where schema_name = 'saved'"
-        ).fetchall()
+    assert not query_bank(own, "select * from duckdb_views() where schema_name = 'saved'")
 
 
 @pytest.mark.slow
-def test_pairs_go_with_their_corpus(own: Path) -> None:
-    assert (
-        run_command_line(
-            ["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V", "-q"]
-        )
-        == 0
-    )
-    assert (
-        run_command_line(["-b", str(own), "delete", "sample/minilm", "--corpus", "sample", "-q"])
-        == 0
-    )
+def test_pairs_go_with_their_corpus(own: Path, cli: Cli) -> None:
+    cli("-b", own, "save", "eaten", OBJECTS, "--from", "O", "--to", "V", "-q")
+    cli("-b", own, "delete", "sample/minilm", "--corpus", "sample", "-q")
     with open_bank(own) as bank:
         assert bank.saved()["pairs"].to_list() == [0]
 

@@ -6,16 +6,19 @@ import shlex
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import given_surprisals
 import pytest
+from bank_factory import BankFactory
+from command_line import Cli
+from fixture_types import Models
 from judged import Judged, check, judged_bank
 from patterns.requests import SURPRISAL, draw
 
 from attnbank.cli.app import run_command_line
-from attnbank.ingest import IngestOptions, LossOptions, ingest, save_relation, surprisal
+from attnbank.ingest import save_relation
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.dialects import indented_sql
 from attnbank.queries.patterns import (
@@ -32,15 +35,11 @@ OBJECTS = "pattern { V -[1=obj]-> O }"
 
 
 @pytest.fixture(scope="module")
-def path(
-    sample: Path, tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def path(tiny_model: Models, bank_of: BankFactory) -> Path:
     """Two runs of a causal model over a part of the sample, of which the second is measured."""
-    bank = tmp_path_factory.mktemp("surprisal") / "bank.duckdb"
-    for options in ({"limit": 10}, {"limit": 20, "unit": "token"}):
-        ingest(IngestOptions((str(sample),), bank, str(tiny_model("gpt2")), **options))
-    surprisal(bank, run=2, options=LossOptions(model=str(tiny_model("gpt2"))))
-    return bank
+    words = bank_of("sample", "gpt2", limit=10)
+    measured = (f"surprisal 2 --model {tiny_model('gpt2')}",)
+    return bank_of("sample", "gpt2", after=words, then=measured, limit=20, unit="token")
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def test_what_it_cannot_be(bank: Bank, request_: str, told: str) -> None:
         bank.find(request_)
 
 
-def test_one_run_is_read_which_has_surprisals(bank: Bank, path: Path) -> None:
+def test_one_run_is_read_which_has_surprisals(bank: Bank, path: Path, cli: Cli) -> None:
     asked = "pattern { V [upos=VERB]; V.surprisal > 6 }"
     assert set(bank.find(asked)["run"]) == {bank.runs()["name"][1]}
     with pytest.raises(CallError, match="its words have no surprisal"):
@@ -87,7 +86,7 @@ def test_one_run_is_read_which_has_surprisals(bank: Bank, path: Path) -> None:
         bank.find("pattern { V [upos=VERB] }", run=2)
     with pytest.raises(CallError, match="can read only one run"):
         bank.score(f"{OBJECTS[:-1]}; V.surprisal > 6 }}", dependent="O", head="V", run=[1, 2])
-    assert run_command_line(["-b", str(path), "find", asked, "--show-sql"]) == 0
+    cli("-b", path, "find", asked, "--show-sql")
 
 
 @pytest.mark.slow
@@ -284,18 +283,13 @@ def test_a_bank_without_surprisals_says_what_to_type(
     assert "has no run" in told and len(told.splitlines()) == 2
 
 
-def test_people_see_it_beside_the_words(given: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_people_see_it_beside_the_words(given: Path, cli: Cli) -> None:
     asked = "pattern { V [upos=VERB]; V.surprisal > 8 }"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert run_command_line(["-b", str(given), "find", asked, "--limit", "3"]) == 0
-    lines = capfd.readouterr().out.splitlines()
+        lines = cli("-b", given, "find", asked, "--limit", "3").out.splitlines()
     assert lines[0] == "Run: sample/minilm" and lines[1].endswith("V.surprisal")
-    assert run_command_line(["-b", str(given), "find", asked, "--limit", "3", "-f", "csv"]) == 0
-    header, *rows = capfd.readouterr().out.splitlines()
+    header, *rows = cli("-b", given, "find", asked, "--limit", "3", "-f", "csv").out.splitlines()
     assert header == "sent_id,V,V.surprisal,run" and len(rows) == 3
-    assert (
-        run_command_line(["-b", str(given), "count", asked, "--by", "V.surprisal", "--show"]) == 0
-    )
-    out = capfd.readouterr().out
+    out = cli("-b", given, "count", asked, "--by", "V.surprisal", "--show").out
     assert "with { V.surprisal >= 19; V.surprisal < 20 }" in out

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from command_line import Cli
-from new_banks import ingest_into
-from once import Once
+from fixture_types import Models
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.pictures import HeadCard, Look
@@ -135,27 +135,18 @@ def test_norms_are_not_called_shares_of_attention(shown: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def shown(once: Once) -> Path:
+def shown(bank_of: BankFactory) -> Path:
     """Raw text, without trees."""
-
-    def fill(folder: Path) -> None:
-        (folder / "plain.txt").write_text(
-            "The lamp on the old table is red.\n\nNobody saw the small boat in the harbour.\n",
-            encoding="utf-8",
-        )
-        ingest_into(folder / "plain.duckdb", folder / "plain.txt", "minilm")
-        ingest_into(folder / "plain.duckdb", folder / "plain.txt", "minilm", measure="norms")
-
-    return once("card-plain", fill) / "plain.duckdb"
+    text = "The lamp on the old table is red.\n\nNobody saw the small boat in the harbour.\n"
+    weights = bank_of({"plain.txt": text}, "minilm")
+    return bank_of({"plain.txt": text}, "minilm", after=weights, measure="norms")
 
 
 @pytest.mark.slow
 def test_a_causal_model_has_its_own_behaviours(
-    tmp_path: Path, sample: Path, tiny_causal_lm: object
+    tiny_causal_lm: Models, bank_of: BankFactory
 ) -> None:
-    assert callable(tiny_causal_lm)
-    ingest_into(tmp_path / "causal.duckdb", sample / "stories.conllu", tiny_causal_lm("gpt2"))
-    with open_bank(tmp_path / "causal.duckdb") as opened:
+    with open_bank(bank_of("stories", tiny_causal_lm("gpt2"))) as opened:
         drawn = card(opened, head="2-1")
     labels = {row.label for row in drawn.facts.behaviours}
     assert "first token" in labels and not labels & {"next token", "[CLS]", "[SEP]"}

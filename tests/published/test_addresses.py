@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import change_bank
+from command_line import Cli
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql.bank import remote
 from attnbank.sql.errors import BankError, CallError, QueryError
@@ -93,8 +93,7 @@ def large(few_words: Path, tmp_path: Path) -> Host:
     """A host of a bank that has 8 MB which nobody reads at first."""
     own = tmp_path / "large.duckdb"
     shutil.copy(few_words, own)
-    with duckdb.connect(str(own)) as connection:
-        connection.execute("create table further as select random() as number from range(1000000)")
+    change_bank(own, "create table further as select random() as number from range(1000000)")
     return Host(own)
 
 
@@ -129,22 +128,17 @@ def test_it_answers_as_the_file_does(two_runs: Path, serving: Serving) -> None:
 
 @pytest.mark.slow
 def test_commands_take_an_address(
-    two_runs: Path, serving: Serving, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    two_runs: Path, serving: Serving, cli: Cli, tmp_path: Path
 ) -> None:
     with serving(Host(two_runs).application) as address:
         bank = ["-b", f"{address}/moved.duckdb"]
-        assert run_command_line([*bank, "query", "best_head"]) == 0
-        assert run_command_line([*bank, "sql", "select count(*) as n from word", "-f", "csv"]) == 0
-        assert run_command_line([*bank, "count", "pattern { N [upos=NOUN] }"]) == 0
-        assert (
-            run_command_line([*bank, "show", "1", "--head", "1-1", "-o", str(tmp_path / "x.svg")])
-            == 0
-        )
-        assert run_command_line([*bank, "export", str(tmp_path / "parquet")]) == 0
-        capsys.readouterr()
+        cli(*bank, "query", "best_head")
+        cli(*bank, "sql", "select count(*) as n from word", "-f", "csv")
+        cli(*bank, "count", "pattern { N [upos=NOUN] }")
+        cli(*bank, "show", "1", "--head", "1-1", "-o", tmp_path / "x.svg")
+        cli(*bank, "export", tmp_path / "parquet")
         for writes in (["use", "1"], ["delete", "1", "-y"], ["compute", "entropy"], ["upgrade"]):
-            assert run_command_line([*bank, *writes]) == 2, writes
-            told = capsys.readouterr().err
+            told = cli(*bank, *writes, status=2).err
             assert "a bank behind one can only be read" in told, writes
             assert f"attnbank fetch {address}/moved.duckdb" in told
 
@@ -248,67 +242,67 @@ def test_the_hub_is_asked_where_it_keeps_files() -> None:
     assert remote.url_of(DATA) == DATA
 
 
-def test_fetch_compares_the_digest(
-    host: Host, serving: Serving, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fetch_compares_the_digest(host: Host, serving: Serving, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "bank.duckdb"
     with serving(host.application) as address:
         host.digest = hashlib.sha256(host.body).hexdigest()
-        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
-        assert "its SHA-256 matches the published one" in capsys.readouterr().err
-        assert file.read_bytes() == host.body
         assert (
-            run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 2
-        )  # nothing is overwritten
+            "its SHA-256 matches the published one"
+            in cli("fetch", f"{address}/bank.duckdb", file).err
+        )
+        assert file.read_bytes() == host.body
+        cli("fetch", f"{address}/bank.duckdb", file, status=2)  # nothing is overwritten
         file.unlink()
         host.digest = "0" * 64
-        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
-        assert "is not what was published" in capsys.readouterr().err
+        assert (
+            "is not what was published"
+            in cli("fetch", f"{address}/bank.duckdb", file, status=1).err
+        )
         assert [*tmp_path.iterdir()] == []
         host.digest = None
-        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
-        assert "no digest was published to check it with" in capsys.readouterr().err
+        assert (
+            "no digest was published to check it with"
+            in cli("fetch", f"{address}/bank.duckdb", file).err
+        )
     assert [*tmp_path.iterdir()] == [file]
 
 
-def test_fetch_goes_on_where_it_stopped(host: Host, serving: Serving, tmp_path: Path) -> None:
+def test_fetch_goes_on_where_it_stopped(
+    host: Host, serving: Serving, tmp_path: Path, cli: Cli
+) -> None:
     file = tmp_path / "bank.duckdb"
     half = len(host.body) // 2
     with serving(host.application) as address:
         host.breaks_at = half
-        assert (
-            run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
-        )  # asked again, and again
+        cli("fetch", f"{address}/bank.duckdb", file)  # asked again, and again
         starts = [each for each in host.asked if each]
         assert f"bytes={half - 1}-" in starts
         assert file.read_bytes() == host.body
         file.unlink()
         host.breaks_at = 0
-        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
+        cli("fetch", f"{address}/bank.duckdb", file, status=1)
         host.breaks_at, host.version = None, "two"
-        assert (
-            run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
-        )  # of the new file
+        cli("fetch", f"{address}/bank.duckdb", file)  # of the new file
     assert file.read_bytes() == host.body
 
 
-def test_fetch_goes_on_from_a_whole_part(host: Host, serving: Serving, tmp_path: Path) -> None:
+def test_fetch_goes_on_from_a_whole_part(
+    host: Host, serving: Serving, tmp_path: Path, cli: Cli
+) -> None:
     """As one leaves that was interrupted while it checked the rows."""
     file = tmp_path / "bank.duckdb"
     file.with_name("bank.duckdb.part").write_bytes(host.body)
     file.with_name("bank.duckdb.part.of").write_text('"one"', encoding="utf-8")
     with serving(host.application) as address:
-        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
+        cli("fetch", f"{address}/bank.duckdb", file)
     assert file.read_bytes() == host.body
     assert host.asked == [f"bytes={len(host.body) - 1}-"]
     assert [*tmp_path.iterdir()] == [file]
 
 
-def test_fetch_works_without_ranges(host: Host, serving: Serving, tmp_path: Path) -> None:
+def test_fetch_works_without_ranges(host: Host, serving: Serving, tmp_path: Path, cli: Cli) -> None:
     host.ranges = False
     with serving(host.application) as address:
-        assert (
-            run_command_line(["fetch", f"{address}/bank.duckdb", str(tmp_path / "x.duckdb")]) == 0
-        )
-        assert run_command_line(["fetch", f"{address}/page.html", str(tmp_path / "y.duckdb")]) == 1
+        cli("fetch", f"{address}/bank.duckdb", tmp_path / "x.duckdb")
+        cli("fetch", f"{address}/page.html", tmp_path / "y.duckdb", status=1)
     assert [each.name for each in tmp_path.iterdir()] == ["x.duckdb"]

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import change_bank
+from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
@@ -78,8 +79,7 @@ def large(few_words: Path, tmp_path: Path) -> bytes:
     """A bank that has 8 MB which nobody reads at first."""
     own = tmp_path / "large.duckdb"
     shutil.copy(few_words, own)
-    with duckdb.connect(str(own)) as connection:
-        connection.execute("create table further as select random() as number from range(1000000)")
+    change_bank(own, "create table further as select random() as number from range(1000000)")
     return own.read_bytes()
 
 
@@ -196,8 +196,7 @@ def test_a_bank_whose_rows_are_damaged_is_not_kept(
     own, folder = tmp_path / "own.duckdb", tmp_path / "fetched"
     folder.mkdir()
     shutil.copy(few_words, own)
-    with duckdb.connect(str(own)) as connection:
-        connection.execute("update peak set most_attended_weight = 'nan'")
+    change_bank(own, "update peak set most_attended_weight = 'nan'")
     body = own.read_bytes()
     with _host(lambda _, start, end: _part(body, start, end)) as address:
         assert run_command_line(["fetch", f"{address}/bank.duckdb", str(folder / "x.duckdb")]) == 1
@@ -242,14 +241,13 @@ def test_the_query_of_an_address_is_neither_printed_nor_stored(
 
 
 def test_an_address_with_a_password_is_refused_without_it(
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     for command in (["-b", "http://me:s3cr3t@127.0.0.1:9/x.duckdb", "info"],
                     ["fetch", "http://me:s3cr3t@127.0.0.1:9/x.duckdb"],
                     ["fetch", "ftp://me:s3cr3t@127.0.0.1:9/x.duckdb"],
                     ["-b", "ftp://me:s3cr3t@127.0.0.1:9/x.duckdb", "info"]):  # fmt: skip
-        assert run_command_line(command) == 2
-        told = capsys.readouterr().err
+        told = cli(*command, status=2).err
         assert "s3cr3t" not in told and told.startswith("Error: "), command
     with pytest.raises(CallError, match="user name or a password"):
         open_bank("https://me:s3cr3t@example.org/x.duckdb")

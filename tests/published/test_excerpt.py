@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from bank_rows import query_bank
+from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 
 from attnbank.ingest.derived.computations import compute
@@ -181,12 +181,9 @@ def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
 def test_what_is_of_the_user_alone_stays_at_home(two_runs: Path, tmp_path: Path) -> None:
     import shutil
 
-    import duckdb
-
     own, out = tmp_path / "own.duckdb", tmp_path / "out.duckdb"
     shutil.copy(two_runs, own)
-    with duckdb.connect(str(own)) as connection:
-        connection.execute("create table reading_times as select 1 as word, 300 as ms")
+    change_bank(own, "create table reading_times as select 1 as word, 300 as ms")
     found = take(own, out)
     assert found.notes == ("Tables of your own are left out: reading_times.",)
     with open_bank(out) as bank:

@@ -18,13 +18,13 @@ from typing import Any
 import browsers
 import polars as pl
 import pytest
+from command_line import Cli
 from published_pages import Page, cells
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from attnbank.cli.app import run_command_line
 from attnbank.cli.viewer.records import json_text, shown_record
 from attnbank.cli.viewer.site import publication_app
 from attnbank.queries import open_bank
@@ -133,7 +133,7 @@ def test_the_command_of_a_view_gives_what_it_shows(
     runs: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     seen = set()
     monkeypatch.chdir(tmp_path)
@@ -150,8 +150,9 @@ def test_the_command_of_a_view_gives_what_it_shows(
             seen.add(words[2])
             given = ["-b", str(published), *words[2:]]
             gives_rows = saving.count() and "--output" not in words
-            assert run_command_line([*given, "-f", "csv"] if gives_rows else given) == 0, words
-            rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+            rows = list(
+                csv.reader(io.StringIO(cli(*[*given, "-f", "csv"] if gives_rows else given).out))
+            )
             if not gives_rows:
                 continue
             with page.expect_download() as download:

@@ -19,7 +19,9 @@ from typing import Any
 
 import duckdb
 import pytest
+from bank_rows import change_bank
 from browsers import ROOT
+from crashes import run_on_disk
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.viewer import publishing
@@ -128,11 +130,11 @@ def test_what_is_in_the_way_is_said_before_the_work(
 
 def test_the_paths_of_this_machine_are_named(few_words: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copyfile(few_words, tmp_path / "copy.duckdb"))
-    with duckdb.connect(str(copy)) as connection:
-        connection.execute(
-            "update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'"
-        )
-        connection.execute("update model set name = if(id = 1, '/home/ada/tiny', 'tiny')")
+    change_bank(
+        copy,
+        "update corpus set path = '/home/ada/a.conllu' || chr(10) || '/b.conllu'",
+        "update model set name = if(id = 1, '/home/ada/tiny', 'tiny')",
+    )
     assert [*publishing.notes_on_paths(copy)] == [
         "The bank contains the path of its model on this machine: /home/ada/tiny.",
         "The bank contains the path of its corpus on this machine: /home/ada/a.conllu.",
@@ -377,17 +379,9 @@ def test_killed_at_any_time_the_same_command_ends_it(
 
 @pytest.mark.slow
 def test_a_full_disk_is_said_and_leaves_nothing(two_runs: Path, tmp_path: Path) -> None:
-    limited = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY));"
-        "from attnbank.cli.app import run_command_line; sys.exit(run_command_line(sys.argv[2:]))"
-    )
+    args = ["-b", two_runs, "publish", "site", "--run", "stories/tiny-bert"]
     for limit in (100_000, 2_000_000):
-        done = subprocess.run(
-            [sys.executable, "-c", limited, str(limit), "-b", str(two_runs), "publish", "site",
-             "--run", "stories/tiny-bert"],
-            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True,
-        )  # fmt: skip
+        done = run_on_disk(limit, *args, cwd=tmp_path)
         assert done.returncode == 1 and "is full" in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "site" / "bank").exists()

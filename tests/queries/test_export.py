@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
 from polars.testing import assert_frame_equal
@@ -185,8 +186,7 @@ def test_a_bank_that_is_not_empty_is_left_as_it_is(
     with open_bank(new) as bank:
         for table, rows in before.items():
             assert_frame_equal(_rows(bank, table), rows)
-    with duckdb.connect(str(new), read_only=True) as connection:
-        assert connection.execute("from best_head()").fetchall() == [("mine",)]
+    assert query_bank(new, "from best_head()") == [("mine",)]
 
 
 @pytest.mark.slow
@@ -232,13 +232,15 @@ def test_a_table_of_any_name_is_exported_and_loaded(
     monkeypatch.chdir(tmp_path)
     path = make_bank(tmp_path / "two.duckdb", TWO_RUNS)
     columns = f"sequence bigint, {quoted(name + ' column')} decimal(4, 1)[]"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(f"create table {quoted(name)} ({columns})")
-        connection.execute(f"insert into {quoted(name)} values (1, [1.5]), ({SECOND}, null)")
-        connection.execute("create schema mine")
-        connection.execute(f"create table mine.{quoted(name)} as select {literal(name)} as x")
-        connection.execute(f"alter table word add column {quoted(name)} varchar")
-        connection.execute(f"update word set {quoted(name)} = 'own'")
+    change_bank(
+        path,
+        f"create table {quoted(name)} ({columns})",
+        f"insert into {quoted(name)} values (1, [1.5]), ({SECOND}, null)",
+        "create schema mine",
+        f"create table mine.{quoted(name)} as select {literal(name)} as x",
+        f"alter table word add column {quoted(name)} varchar",
+        f"update word set {quoted(name)} = 'own'",
+    )
     with open_bank(path) as bank:
         export(bank.path, tmp_path / "parquet")
     _load(tmp_path / "parquet", tmp_path / "new.duckdb", shell)
@@ -261,11 +263,11 @@ def test_a_table_of_any_name_is_exported_and_loaded(
 @pytest.mark.slow
 def test_cells_that_no_export_has_room_for_are_told(tmp_path: Path) -> None:
     path = make_bank(tmp_path / "wide.duckdb", TWO_RUNS)
-    with duckdb.connect(str(path), config={"threads": 1, "memory_limit": "6GB"}) as connection:
-        connection.execute(
-            "create table wide as select repeat(md5(cast(number as varchar)), 31250) as text"
-            " from range(2048) as made(number)"
-        )
+    change_bank(
+        path,
+        "create table wide as select repeat(md5(cast(number as varchar)), 31250) as text"
+        " from range(2048) as made(number)",
+    )
     with open_bank(path) as bank, pytest.raises(BankError, match="need more memory than an export"):
         export(bank.path, tmp_path / "parquet")
     assert [each.name for each in tmp_path.iterdir()] == ["wide.duckdb"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,8 @@ import toy_attention as toy
 import worker_functions
 from case_bank import make_bank
 from command_line import Cli
+from crashes import check_killed, stop_before
+from forked import Forked
 from two_runs import TWO_RUNS
 
 from attnbank.queries import Bank, open_bank
@@ -36,31 +36,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from attnbank.queries import open_bank
-from attnbank.sql.export_format import export
-at, calls = int(sys.argv[3]), 0
-real = {name: getattr(Path, name) for name in ("rename", "replace", "rmdir", "mkdir", "unlink")}
-def counted(name):
-    def call(*args, **options):
-        global calls
-        calls += 1
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real[name](*args, **options)
-    return call
-for name in real:
-    setattr(Path, name, counted(name))
-with open_bank(sys.argv[1]) as bank:
-    export(bank.path, Path(sys.argv[2]), run="2", force=True)
-"""
-
-
 @pytest.mark.soak
 def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
-    two_runs: Bank, tmp_path: Path, cli: Cli
+    two_runs: Bank, tmp_path: Path, cli: Cli, forked: Forked
 ) -> None:
     """Killed before each change of a name: DIR is absent, the old or the new export, whole."""
     (tmp_path / "new").mkdir()
@@ -76,19 +54,17 @@ def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
         (folder / "mine").mkdir()
         (folder / "mine" / "notes.txt").write_text("mine")
         (folder / "attention" / "mine.txt").write_text("mine")
-        child = subprocess.run(
-            [sys.executable, "-c", CHILD, str(two_runs.path), str(folder), str(at)], check=False
-        )
+        args = ["-b", str(two_runs.path), "export", str(folder), "--force", "--run", "2", "-q"]
+        done = forked.run(args, home, setup=stop_before(at, moment="name"))
         own = {n: c for n, c in _files(folder).items() if "mine" not in n} if folder.exists() else 0
         assert own in (0, old, new)
         states.add("none" if own == 0 else "old" if own == old else "new")
-        args = ["-b", str(two_runs.path), "export", str(folder), "--force", "--run", "2", "-q"]
         cli(*args)
         assert _files(folder) == new | {"mine/notes.txt": b"mine", "attention/mine.txt": b"mine"}
         assert [*home.iterdir()] == [folder]
-        if child.returncode == 0:
+        if done.status == 0:
             break
-        assert child.returncode == -9
+        check_killed(done)
     else:
         raise AssertionError("it is never whole")
     assert states == {"none", "old", "new"}

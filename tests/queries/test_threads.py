@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from bank_rows import change_bank
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, open_bank
@@ -36,13 +37,13 @@ def old_bank(sample_bank: Path, tmp_path: Path) -> Path:
     """A bank that another version wrote: its own analyses are not this version's."""
     path = tmp_path / "old.duckdb"
     shutil.copy(sample_bank, path)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("update bank set analyses = 'of another version'")
-        connection.execute(
-            "create or replace macro best_head(relation := null, min_count := 10, run := null,"
-            " subtypes := false, possessive := false, offsets := [1]) as table select 1 as old"
-        )
-        connection.execute("create or replace view paper.table_1 as select 1 as old")
+    change_bank(
+        path,
+        "update bank set analyses = 'of another version'",
+        "create or replace macro best_head(relation := null, min_count := 10, run := null,"
+        " subtypes := false, possessive := false, offsets := [1]) as table select 1 as old",
+        "create or replace view paper.table_1 as select 1 as old",
+    )
     return path
 
 

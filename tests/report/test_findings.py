@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from report_pages import read
 
 from attnbank.queries import open_bank
@@ -193,11 +194,8 @@ def test_findings_open_the_page_and_provenance_ends_it(control_bank: Path) -> No
 
 @pytest.mark.slow
 def test_a_causal_model_has_a_chapter_on_induction(
-    tmp_path: Path, sample: Path, tiny_causal_lm: Any
+    tiny_causal_lm: Any, bank_of: BankFactory
 ) -> None:
-    from new_banks import ingest_into
-
-    ingest_into(tmp_path / "causal.duckdb", sample / "stories.conllu", tiny_causal_lm("gpt2"))
-    with open_bank(tmp_path / "causal.duckdb") as bank:
+    with open_bank(bank_of("stories", tiny_causal_lm("gpt2"))) as bank:
         page = read(bank.report())
     assert {"decoders", "induction"} <= {*page.ids}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from bank_factory import BankFactory
 from command_line import Cli
-from new_banks import ingest_into, put
+from new_banks import put
 from report_pages import read
 
 from attnbank.queries import open_bank
@@ -71,13 +71,11 @@ def test_an_empty_bank_has_a_report_too(tmp_path: Path, cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_names_of_a_corpus_are_no_markup(
-    tmp_path: Path, tiny_model: Callable[[str], Path], cli: Cli
-) -> None:
+def test_names_of_a_corpus_are_no_markup(tmp_path: Path, cli: Cli, bank_of: BankFactory) -> None:
     corpus = tmp_path / "<img src=x onerror=alert(1)>.conllu"
     corpus.write_text(SENTENCE * 12, encoding="utf-8")
     bank, file = tmp_path / 'b"><b>.duckdb', tmp_path / "report.html"
-    ingest_into(bank, corpus, tiny_model("bert"))
+    bank_of(corpus, to=bank)
     cli("-b", bank, "report", "-q", "-o", file)
     html = file.read_text(encoding="utf-8")
     page = read(html)
@@ -136,13 +134,10 @@ def test_python_is_told_what_cannot_be_written(sample_bank: Path, tmp_path: Path
 
 
 @pytest.fixture
-def two_corpora(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+def two_corpora(tmp_path: Path, bank_of: BankFactory) -> Path:
     """A bank of two models over two corpora, one of them a decoder in a folder."""
-    bank = tmp_path / "two.duckdb"
-    for name, model in (("press", "bert"), ("stories", "gpt2"), ("stories", "bert")):
-        corpus = str(sample / f"{name}.conllu")
-        ingest_into(bank, corpus, tiny_model(model))
-    return bank
+    decoder = bank_of("stories", "gpt2", after=bank_of("press"))
+    return bank_of("stories", after=decoder, to=tmp_path / "two.duckdb")
 
 
 @pytest.mark.slow

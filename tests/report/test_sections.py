@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from case_bank import make_bank
 from command_line import Cli
-from new_banks import ingest_into, put
+from new_banks import put
 
 from attnbank.cli.app import app
 from attnbank.queries import open_bank
@@ -87,15 +86,11 @@ def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
 
 
 @pytest.mark.slow
-def test_names_of_the_paper_need_no_counterpart(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_names_of_the_paper_need_no_counterpart(bank_of: BankFactory) -> None:
     words = ("I\t_\tPRON\t_\t_\t2\tnsubj", "saw\t_\tVERB\t_\t_\t0\troot",
              "it\t_\tPRON\t_\t_\t2\tdobj", "there\t_\tADV\t_\t_\t2\tmark")  # fmt: skip
     sentence = "".join(f"{at}\t{word}\t_\t_\n" for at, word in enumerate(words, start=1))
-    corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
-    corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
-    ingest_into(bank, corpus, tiny_model("bert"))
+    bank = bank_of({"stanford.conllu": f"{sentence}\n" * 12})
     rows = compared(ask(bank, "table-1"))
     assert rows["dobj"]["this bank"] == "dobj" and rows["dobj"]["n"] == "12"
     assert rows["mark"]["n"] == "12" and not rows["mark"]["how far it is fair"]
@@ -148,14 +143,11 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
 
 @pytest.mark.slow
 def test_a_run_is_chosen_alike_by_name_and_by_use(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
+    tmp_path: Path, cli: Cli, bank_of: BankFactory
 ) -> None:
     """And a run over the whole corpus goes before a newer one over a part of it."""
-    corpus, bank = str(sample / "press.conllu"), tmp_path / "bank.duckdb"
-    model = str(tiny_model("bert"))
-    kinds: list[dict[str, Any]] = [{"unit": "token", "context": "pair"}, {}, {"limit": 5}]
-    for options in kinds:
-        ingest_into(bank, corpus, model, **options)
+    words = bank_of("press", after=bank_of("press", unit="token", context="pair"))
+    bank = bank_of("press", after=words, limit=5, to=tmp_path)
     keys = ("figure-2", "table-1")
 
     def runs_of(run: str | None) -> list[tuple[str, ...]]:
@@ -176,20 +168,17 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
 
 @pytest.mark.slow
 def test_a_control_stands_beside_the_trained_model(
-    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], cli: Cli
+    tmp_path: Path, cli: Cli, bank_of: BankFactory
 ) -> None:
-    corpus, bank = str(sample / "press.conllu"), tmp_path / "control.duckdb"
-    model = str(tiny_model("bert"))
-    ingest_into(bank, corpus, model)
-    for seed in (2, 1):
-        ingest_into(bank, corpus, model, random_weights=seed)
+    other = bank_of("press", after=bank_of("press"), random_weights=2)
+    bank = bank_of("press", after=other, random_weights=1)
     with open_bank(bank) as opened:
-        trained, other, control = opened.runs()["name"].to_list()
+        trained, second, control = opened.runs()["name"].to_list()
         best = {
             run: dict(
                 opened.query("best_head", run=run, subtypes=True)["relation", "accuracy"].rows()
             )
-            for run in (trained, other, control)
+            for run in (trained, second, control)
         }
     answer = ask(bank, "control")
     assert isinstance(answer, SectionAnswer) and answer.runs == (trained, control)
@@ -197,19 +186,19 @@ def test_a_control_stands_beside_the_trained_model(
     table = ask(bank, "table-1")
     assert isinstance(table, SectionAnswer) and table.comparison is not None
     assert table.runs == (trained,)
-    assert table.comparison.controls == (control, other)
+    assert table.comparison.controls == (control, second)
     rows = compared(table)
     for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
         assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
-        low, high = sorted(100 * best[run][relation] for run in (other, control))
+        low, high = sorted(100 * best[run][relation] for run in (second, control))
         told_range = f"{low:.1f}" if low == high else f"{low:.1f}\N{EN DASH}{high:.1f}"
         assert rows[paper]["random weights"] == told_range
-    assert best[other]["all"] != best[control]["all"]
+    assert best[second]["all"] != best[control]["all"]
     both = [(row["accuracy"], row["random weights"]) for row in rows.values()]
     assert any(one != other for one, other in both)  # two models, on many relations
     cli("-b", bank, "report", "-q", "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"<strong>Random weights:</strong> <bdi>{control}</bdi>, <bdi>{other}</bdi>." in page
+    assert f"<strong>Random weights:</strong> <bdi>{control}</bdi>, <bdi>{second}</bdi>." in page
     for seed in (1, 2):
         assert f"random weights (seed {seed})" in page  # where it is described
 
@@ -264,13 +253,8 @@ def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_bank_without_trees_says_what_to_type(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    text = tmp_path / "plain.txt"
-    text.write_text("Rain fell on the roof .\nThe dogs barked at it .\n", encoding="utf-8")
-    bank = tmp_path / "plain.duckdb"
-    ingest_into(bank, text, tiny_model("bert"))
+def test_a_bank_without_trees_says_what_to_type(bank_of: BankFactory) -> None:
+    bank = bank_of({"plain.txt": "Rain fell on the roof .\nThe dogs barked at it .\n"})
     answered = []
     for key in SECTIONS:
         answer = ask(bank, key)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from text_banks import make_text_bank
+from bank_factory import BankFactory
 
 from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
@@ -50,14 +50,12 @@ FRENCH_ROWS = [
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("scripts")
-    for name, rows in (("he-dev", HEBREW_ROWS), ("fr-dev", FRENCH_ROWS)):
-        text = f"# sent_id = {name}-1\n" + "\n".join(rows) + "\n\n"
-        (folder / f"{name}.conllu").write_text(text, encoding="utf-8")
-    return make_text_bank(
-        folder / "bank.duckdb", folder / "he-dev.conllu", folder / "fr-dev.conllu"
-    )
+def bank(bank_of: BankFactory) -> Path:
+    texts = {
+        name: f"# sent_id = {name}-1\n" + "\n".join(rows) + "\n\n"
+        for name, rows in (("he-dev", HEBREW_ROWS), ("fr-dev", FRENCH_ROWS))
+    }
+    return bank_of.in_turn(*(({f"{name}.conllu": texts[name]}, "none", {}) for name in texts))
 
 
 def _concordance(bank: Path, request: str) -> list[tuple[str, ...]]:

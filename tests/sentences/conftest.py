@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from new_banks import ingest_into
+from bank_factory import BankFactory
+from fixture_types import Models
 from once import Once
 
 from attnbank.queries import open_bank
@@ -35,7 +35,7 @@ PLAIN = """# sent_id = same
 
 
 @pytest.fixture(scope="session")
-def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+def shown_bank(once: Once, tiny_model: Models, bank_of: BankFactory) -> Path:
     """A bank of the sample's stories in four runs (see run_names), not to be written to.
 
     Of odd, and of two of these runs, trees are decoded.
@@ -43,48 +43,32 @@ def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> P
     Beside them corpora odd, whose words are hostile, and bare, which has no trees and a sentence
     of 200 words that only a model of more positions can read.
     """
-    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
-    folder = once("sentences", lambda folder: _fill(folder, sample, bert, gpt2))
-    return folder / "bank.duckdb"
-
-
-def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
-    from attnbank.ingest.derived.computations import compute
-
-    bank = folder / "bank.duckdb"
-    stories = str(sample / "stories.conllu")
-    odd, bare = folder / "odd.conllu", folder / "bare.conllu"
-    odd.write_text(ODD, encoding="utf-8")
     words = "".join(
         f"{n}\t{'lamp' if n == 1 else 'the'}\t_\t_\t_\t_\t_\t_\t_\t_\n" for n in range(1, 201)
     )
-    bare.write_text(f"{PLAIN}{words}\n", encoding="utf-8")
-    for corpus, model, options in (
-        (odd, bert, {}),
-        (bare, _with_more_positions(bert, folder / "long-bert"), {"unit": "token"}),
-        (bare, bert, {"unit": "token"}),
-        (stories, bert, {"context": "document", "max_tokens": 90}),
-        (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
-        (stories, gpt2, {}),
-        (stories, bert, {}),
-    ):
-        ingest_into(bank, corpus, model, **options)
-    for run in (1, 6, 7):
-        compute(bank, "attention_tree", run)
+    bare = {"bare.conllu": f"{PLAIN}{words}\n"}
+    longer = once("long", lambda folder: _with_more_positions(tiny_model("bert"), folder))
+    bank = bank_of({"odd.conllu": ODD})
+    bank = bank_of(bare, longer / "long-bert", after=bank, unit="token")
+    bank = bank_of(bare, after=bank, unit="token")
+    bank = bank_of("stories", after=bank, context="document", max_tokens=90)
+    bank = bank_of("stories", after=bank, context="pair", unit="token", max_tokens=60)
+    bank = bank_of("stories", "gpt2", after=bank)
+    trees = tuple(f"compute attention_tree --run {run}" for run in (1, 6, 7))
+    return bank_of("stories", after=bank, then=trees)
 
 
-def _with_more_positions(model: str, folder: Path) -> Path:
+def _with_more_positions(model: Path, home: Path) -> None:
     """A random model like a tiny BERT, for inputs of up to 256 tokens."""
     import torch
     import transformers
 
-    shutil.copytree(model, folder)
+    folder = shutil.copytree(model, home / "long-bert")
     config = transformers.AutoConfig.from_pretrained(model)
     config.max_position_embeddings = 256
     with torch.random.fork_rng():
         torch.manual_seed(0)
         transformers.AutoModel.from_config(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import canonicalize
 
-import duckdb
 import pytest
-from new_banks import ingest_into
+from bank_factory import BankFactory
+from bank_rows import change_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest.store.deleting import delete
@@ -165,19 +165,13 @@ def test_a_bank_without_runs(
 
 
 @pytest.mark.slow
-def test_a_number_is_an_id_before_it_is_a_name(
-    shell: Shell, tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    corpus, bank = tmp_path / "numbered.conllu", tmp_path / "bank.duckdb"
-    corpus.write_text(
-        "".join(
-            f"# sent_id = {name}\n1\t{form}\t_\tX\t_\t_\t0\troot\t_\t_\n"
-            "2\tlamp\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
-            for name, form in (("2", "first"), ("1", "second"), ("77", "third"))
-        ),
-        encoding="utf-8",
+def test_a_number_is_an_id_before_it_is_a_name(shell: Shell, bank_of: BankFactory) -> None:
+    text = "".join(
+        f"# sent_id = {name}\n1\t{form}\t_\tX\t_\t_\t0\troot\t_\t_\n"
+        "2\tlamp\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+        for name, form in (("2", "first"), ("1", "second"), ("77", "third"))
     )
-    ingest_into(bank, corpus, tiny_model("bert"))
+    bank = bank_of({"numbered.conllu": text})
     for asked, form in (("1", "first"), ("2", "second"), ("77", "third")):
         status, out, _ = shell(asked, "--head", "1-1", "-f", "csv", bank=bank)
         assert status == 0 and out.splitlines()[1].split(",")[5] == form
@@ -227,8 +221,7 @@ def test_maps_that_are_not_whole(
 ) -> None:
     bank = tmp_path / "copy.duckdb"
     shutil.copy(shown_bank, bank)
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute(change)
+    change_bank(bank, change)
     status, _, error = shell("sample_story-1", "--head", "1-1", bank=bank)
     assert status == 1 and "The bank is damaged" in error
 

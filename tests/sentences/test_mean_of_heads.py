@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
-from new_banks import ingest_into
+from bank_factory import BankFactory
+from command_line import Cli
 from polars.testing import assert_frame_equal
 from sentence_pictures import Map, panels, read
 
-from attnbank.cli.app import run_command_line as run_command
 from attnbank.queries import open_bank
 from attnbank.sql.errors import BankError, QueryError
 
@@ -92,17 +91,10 @@ def test_the_mean_of_one_head_is_that_head(shown_bank: Path, run_names: dict[str
 @pytest.mark.parametrize("keep", ["peaks", "top:4"])
 @pytest.mark.slow
 def test_a_run_that_keeps_a_part_of_its_weights_has_no_mean(
-    sample: Path,
-    tmp_path: Path,
-    tiny_model: Callable[[str], Path],
-    shown_bank: Path,
-    capsys: pytest.CaptureFixture[str],
-    keep: str,
+    shown_bank: Path, cli: Cli, keep: str, bank_of: BankFactory
 ) -> None:
     """Of a causal run the first four positions keep all; what attends to them later does not."""
-    bank, stories = tmp_path / "bank.duckdb", str(sample / "stories.conllu")
-    ingest_into(bank, stories, tiny_model("gpt2"), keep=keep)
-    with open_bank(bank) as opened:
+    with open_bank(bank_of("stories", "gpt2", keep=keep)) as opened:
         with pytest.raises(QueryError, match="needs every weight"):
             opened.show(SENTENCE, NAMES, mean=True)
         with pytest.raises(QueryError, match="needs every weight"):
@@ -110,8 +102,7 @@ def test_a_run_that_keeps_a_part_of_its_weights_has_no_mean(
         (note,) = opened.show(SENTENCE, "1-1", words=(1, 3)).facts.notes[-1:]
         assert "The run keeps" in note
     shown = ["-b", str(shown_bank), "show", SENTENCE, "--head", "1-1,2-4", "--mean"]
-    assert run_command(shown) == 0
-    assert f"Mean of 1-1, 2-4 on {SENTENCE}" in capsys.readouterr().out
+    assert f"Mean of 1-1, 2-4 on {SENTENCE}" in cli(*shown).out
 
 
 DAMAGES = {

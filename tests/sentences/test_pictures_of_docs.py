@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
+from bank_factory import BankFactory
 from command_line import Cli
-from new_banks import ingest_into
 from sentence_pictures import panels, texts
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -20,12 +19,10 @@ ROUNDED = 1e-4
 
 
 @pytest.fixture(scope="module")
-def bank(sample_bank: Path, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(sample_bank: Path, tmp_path_factory: pytest.TempPathFactory, bank_of: BankFactory) -> Path:
     """The bank of the page: the sample, as sentences and as documents."""
     path = tmp_path_factory.mktemp("page") / "attnbank.duckdb"
-    shutil.copy(sample_bank, path)
-    ingest_into(path, sample, "minilm", context="document")
-    return path
+    return bank_of("sample", "minilm", after=sample_bank, context="document", to=path)
 
 
 def test_the_page_shows_its_pictures() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.spark import Exported, SparkBackend, Stage, open_export
@@ -104,3 +105,19 @@ def folder(bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def exported(folder: Path, on_spark: Callable[..., Exported]) -> Exported:
     """That export, open on Spark."""
     return on_spark(folder)
+
+
+@pytest.fixture(scope="session")
+def on_both(bank: Bank, exported: Exported) -> Callable[..., pl.DataFrame]:
+    """A function from a question to the rows of the bank, which are those of the export."""
+
+    def answered(
+        ask: Callable[[Bank | Exported], pl.DataFrame], *, bank: Bank = bank,
+        exported: Exported = exported, abs_tol: float = 1e-8,
+    ) -> pl.DataFrame:  # fmt: skip
+        mine, theirs = ask(bank), ask(exported)
+        assert mine.height > 0
+        assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=abs_tol)
+        return mine
+
+    return answered

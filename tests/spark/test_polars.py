@@ -7,10 +7,9 @@ from pathlib import Path
 import oracle_coreference as slow
 import polars as pl
 import pytest
-from fixture_types import Options
+from bank_factory import BankFactory
 from polars.testing import assert_frame_equal
 
-from attnbank.ingest import ingest
 from attnbank.queries import open_bank
 from attnbank.sql.export_format import export
 
@@ -18,11 +17,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def bank(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory: pytest.TempPathFactory, bank_of: BankFactory) -> Path:
     """A bank of a run over sentences and one over documents, beside its export."""
-    bank = tmp_path_factory.mktemp("polars") / "bank.duckdb"
-    for context in ("sentence", "document"):
-        ingest(options_for(bank, "sample", context=context))
+    folder = tmp_path_factory.mktemp("polars")
+    bank = bank_of("sample", after=bank_of("sample"), context="document", to=folder)
     with open_bank(bank) as opened:
         export(opened.path, bank.with_name("parquet"))
     return bank

@@ -17,9 +17,9 @@ import old_banks
 import pytest
 import toy_attention as toy
 from bank_rows import change_bank, query_bank
+from command_line import Cli
 from fixture_types import Models
 
-from attnbank.cli.app import run_command_line
 from attnbank.sql.bank import connections
 from attnbank.sql.bank.connections import (
     MOST_UNUSED,
@@ -77,7 +77,7 @@ def test_a_small_bank_is_not_copied_for_little(
 
 @pytest.mark.slow
 def test_no_command_leaves_more_than_a_tenth_unused(
-    tmp_path: Path, sample: Path, tiny_model: Models
+    tmp_path: Path, sample: Path, tiny_model: Models, cli: Cli
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
     stories = ["ingest", str(sample / "stories.conllu"), "-m", model]
@@ -97,7 +97,7 @@ def test_no_command_leaves_more_than_a_tenth_unused(
         ["delete", "4"],
         ["upgrade"],
     ):
-        assert run_command_line(["-b", str(bank), *args, "-q"]) == 0, args
+        cli("-b", bank, *args, "-q")
         assert _is_tidy(bank), (args, _blocks(bank))
 
 
@@ -117,7 +117,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
+def test_deleting_gives_the_room_back(big: Path, tmp_path: Path, cli: Cli) -> None:
     """The rows of both runs lie in one row group, of which no block becomes free by itself."""
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
     bank.chmod(0o640)
@@ -126,7 +126,7 @@ def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
         "select avg(case when run = 1 then 1.0 else 0 end) from attention"
         " inner join sequence on sequence.id = attention.sequence",
     )[0][0]
-    assert run_command_line(["-b", str(bank), "delete", "one", "--yes"]) == 0
+    cli("-b", bank, "delete", "one", "--yes")
     assert _is_tidy(bank)
     before, after = big.stat().st_size, bank.stat().st_size
     assert after < before * (1 - 0.8 * float(share)), (before, after, share)
@@ -289,10 +289,12 @@ def test_a_file_that_is_replaced_before_it_is_locked_is_opened_again(
         assert connection.execute("select count(*) from attention").fetchall() == [(0,)]
 
 
-def test_the_next_command_removes_what_a_killed_one_left(big: Path, tmp_path: Path) -> None:
+def test_the_next_command_removes_what_a_killed_one_left(
+    big: Path, tmp_path: Path, cli: Cli
+) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
     part = tmp_path / ".bank.duckdb.99999999-1.part"
     part.mkdir()
     (part / "bank.duckdb").write_bytes(b"half a copy")
-    assert run_command_line(["-b", str(bank), "use", "one"]) == 0
+    cli("-b", bank, "use", "one")
     assert not part.exists()

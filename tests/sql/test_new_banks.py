@@ -13,7 +13,7 @@ from bank_rows import query_bank
 
 from attnbank.sql.bank import new_banks
 from attnbank.sql.bank.new_banks import create_bank
-from attnbank.sql.bank.opening import open_to_read, open_to_write
+from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError
 
 CATALOG = (
@@ -37,17 +37,14 @@ def _make(path: Path, created_by: str = "9.1") -> list[list[tuple[object, ...]]]
     """Make a bank as another process would, and return its catalog."""
     new_banks.empty_banks.clear()
     create_bank(path, path, created_by)
-    with open_to_read(path) as connection:
-        condition = "database_name = current_database()"
-        return [
-            sorted(
-                connection.execute(
-                    select if " from bank" in select
-                    else f"{select} {'and' if ' where ' in select else 'where'} {condition}"
-                ).fetchall(), key=str,
-            )
-            for select in CATALOG
-        ]  # fmt: skip
+    condition = "database_name = current_database()"
+    return [
+        sorted(
+            query_bank(path, select if " from bank" in select
+                else f"{select} {'and' if ' where ' in select else 'where'} {condition}"), key=str,
+        )
+        for select in CATALOG
+    ]  # fmt: skip
 
 
 def test_a_copy_is_as_one_that_was_made(folder: Path, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli, run_python
+from crashes import killed_at
 from forked import Forked
-from killed import killed_at
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import open_bank

@@ -17,10 +17,10 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
-from text_banks import make_text_bank
 
 from attnbank.ingest import annotate
 from attnbank.ingest.store.annotations import WordFileError
@@ -45,9 +45,9 @@ Row = tuple[Any, ...]
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory, few: Path) -> Path:
-    folder = tmp_path_factory.mktemp("text")
-    return make_text_bank(folder / "text.duckdb", few / "stories.conllu", few / "press.conllu")
+def text(few: Path, bank_of: BankFactory) -> Path:
+    stories = bank_of(few / "stories.conllu", "none")
+    return bank_of(few / "press.conllu", "none", after=stories)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from bank_rows import change_bank, query_bank
 from command_line import Cli
+from crashes import ingest_part
 from fixture_types import Models
-from partial_runs import ingest_part
 from pipelines import other_pipeline
 
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks

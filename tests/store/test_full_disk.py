@@ -12,15 +12,13 @@ import toy_attention as toy
 from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
+from crashes import COMMAND, run_on_disk
 from fixture_types import Models
-from small_disk import COMMAND, run_on_disk
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, add_text
 from attnbank.ingest.store import corpus
 from attnbank.sql import registry
-from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import AttnbankError, bank_error, is_full_disk
 
 COMMANDS = {
@@ -45,8 +43,7 @@ def _reset(bank: Path, content: bytes) -> None:
 
 def _counts(bank: Path, command: str) -> tuple[int, int]:
     """How many results a command made, and how many rows they have; a log is read too."""
-    with open_to_read(bank) as connection:
-        ((results, rows),) = connection.execute(COUNTS[command]).fetchall()
+    ((results, rows),) = query_bank(bank, COUNTS[command])
     return results, rows
 
 
@@ -66,7 +63,7 @@ def test_what_was_committed_is_said_and_made_once(bank: Path, command: str, cli:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_at_any_size_all_or_nothing_is_committed(bank: Path, command: str) -> None:
+def test_at_any_size_all_or_nothing_is_committed(bank: Path, command: str, cli: Cli) -> None:
     content = bank.read_bytes()
     statuses = set()
     for limit in (0, 3000, len(content) + 65_536):
@@ -80,7 +77,7 @@ def test_at_any_size_all_or_nothing_is_committed(bank: Path, command: str) -> No
         else:
             assert committed[0] == 1, limit
         statuses.add(done.returncode)
-        assert run_command_line(["-b", str(bank), *COMMANDS[command]]) == 0
+        cli("-b", bank, *COMMANDS[command])
         assert _counts(bank, command)[0] == 1, limit
     assert statuses == {0, 1}
 

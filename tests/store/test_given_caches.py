@@ -15,9 +15,10 @@ import duckdb
 import pytest
 import torch
 import transformers
+from bank_factory import BankFactory
 from fixture_types import Models
 
-from attnbank.ingest import IngestOptions, add_run, add_text, ingest
+from attnbank.ingest import add_run
 from attnbank.queries import open_bank
 
 lens: Any = pytest.importorskip("transformer_lens", reason="TransformerLens is not installed")
@@ -55,14 +56,13 @@ def _hooked(model: Any, tokenizer: Any) -> Any:
 def test_a_cache_makes_the_bank_that_ingest_makes(
     wrapped: Callable[[Any, Any], Any],
     unit: Any,
-    sample: Path,
     tiny_model: Models,
     tmp_path: Path,
+    bank_of: BankFactory,
 ) -> None:
-    folder, stories = tiny_model("gpt2"), str(sample / "stories.conllu")
-    bank, other = tmp_path / "given.duckdb", tmp_path / "ingested.duckdb"
-    ingest(IngestOptions((stories,), other, model=str(folder), unit=unit, batch_tokens=1))
-    add_text(IngestOptions((stories,), bank))
+    folder = tiny_model("gpt2")
+    other = bank_of("stories", folder, unit=unit, batch_tokens=1)
+    bank = bank_of("stories", "none", to=tmp_path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     saved = transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
     model = wrapped(saved.eval(), tokenizer)

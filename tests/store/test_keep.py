@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from command_line import Cli
 from fixture_types import Models, Options
 from polars.testing import assert_frame_equal
@@ -59,15 +60,12 @@ KEEPS = {
 
 
 @pytest.fixture(scope="module")
-def banks(options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+def banks(bank_of: BankFactory) -> tuple[Path, ...]:
     """A bank with all weights, and one for each of KEEPS, of the same three kinds of inputs."""
-    folder = tmp_path_factory.mktemp("kept")
-    keeps = ("weights", *KEEPS)
-    for keep in keeps:
-        for options in KINDS.values():
-            given = options_for(folder / keep, "sample", keep=keep, **options)
-            ingest(given)
-    return tuple(folder / keep for keep in keeps)
+    return tuple(
+        bank_of.in_turn(*(("sample", "bert", {"keep": keep} | own) for own in KINDS.values()))
+        for keep in ("weights", *KEEPS)
+    )
 
 
 @cache
@@ -162,11 +160,10 @@ def test_a_value_that_needs_the_weights_is_refused(
 
 @pytest.mark.slow
 def test_a_bank_with_both_takes_the_run_that_has_the_weights(
-    few: Path, options_for: Options, tmp_path: Path
+    few: Path, tmp_path: Path, bank_of: BankFactory
 ) -> None:
-    for keep in ("weights", "peaks"):
-        ingest(options_for(tmp_path / "b", few / "stories.conllu", keep=keep))
-    with open_bank(tmp_path / "b") as bank:
+    stories = few / "stories.conllu"
+    with open_bank(bank_of(stories, after=bank_of(stories), keep="peaks", to=tmp_path)) as bank:
         names = bank.runs()["name"].to_list()
         assert names[1] == f"{names[0]}/peaks"
         assert bank.query("entropy")["run"].unique().to_list() == [names[1]]

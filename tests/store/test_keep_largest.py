@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from command_line import Cli
 from duckdb_shell import query_in_shell
-from fixture_types import Models
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
-from attnbank.ingest.derived.computations import compute
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -35,25 +34,20 @@ Banks = dict[str, tuple[Path, Path]]
 
 
 @pytest.fixture(scope="module")
-def banks(tmp_path_factory: pytest.TempPathFactory, few: Path, tiny_model: Models) -> Banks:
+def banks(few: Path, bank_of: BankFactory) -> Banks:
     """Banks of one run each by MAPS: all weights, and the K largest; rounded, after `-rounded`."""
-    folder = tmp_path_factory.mktemp("largest")
-    corpus = (str(few / "stories.conllu"),)
 
     class Made(Banks):
         def __missing__(self, name: str) -> tuple[Path, Path]:  # made when it is asked for
             name_of_maps, _, is_rounded = name.partition("-")
-            kind = "gpt2" if name_of_maps == "decoder" else "bert"
-            model = name_of_maps if name_of_maps == "minilm" else str(tiny_model(kind))
-            paths = folder / f"{name}-all.duckdb", folder / f"{name}-largest.duckdb"
-            largest: dict[str, Any] = {"keep": f"top:{K}"}
-            if is_rounded:
-                paths, largest = (self[name_of_maps][0], paths[1]), largest | {"decimals": 3}
-            for path, kept in zip(paths, ({}, largest), strict=True):
-                if not path.exists():
-                    ingest(IngestOptions(corpus, path, model, **MAPS[name_of_maps], **kept))
-            self[name] = paths
-            return paths
+            model = {"decoder": "gpt2", "minilm": "minilm"}.get(name_of_maps, "bert")
+            largest: dict[str, Any] = {"keep": f"top:{K}"} | ({"decimals": 3} if is_rounded else {})
+            stories, options = few / "stories.conllu", MAPS[name_of_maps]
+            self[name] = (
+                bank_of(stories, model, **options),
+                bank_of(stories, model, **options, **largest),
+            )
+            return self[name]
 
     return Made()
 
@@ -233,12 +227,8 @@ def test_show_draws_the_largest_and_the_rest_as_elsewhere(
 
 
 @pytest.mark.slow
-def test_all_weights_answer_where_a_bank_has_them(
-    tmp_path: Path, sample: Path, tiny_model: Models
-) -> None:
-    path, corpus = tmp_path / "b.duckdb", (str(sample / "stories.conllu"),)
-    for keep in ("weights", "top:3"):
-        ingest(IngestOptions(corpus, path, str(tiny_model("bert")), keep=keep, limit=5))
+def test_all_weights_answer_where_a_bank_has_them(bank_of: BankFactory) -> None:
+    path = bank_of("stories", after=bank_of("stories", limit=5), keep="top:3", limit=5)
     request = "pattern { A =[1-1 > 0.001]=> B }"
     with open_bank(path) as bank:
         names = bank.runs()["name"].to_list()
@@ -253,15 +243,12 @@ def test_all_weights_answer_where_a_bank_has_them(
 
 
 @pytest.mark.slow
-def test_what_is_kept_whole_answers_steps_requests_and_pictures(
-    tmp_path: Path, sample: Path, tiny_model: Models
-) -> None:
-    banks = []
-    for keep in ("weights", "top:300"):
-        banks.append(tmp_path / f"{keep[:3]}.duckdb")
-        corpus = (str(sample / "stories.conllu"),)
-        ingest(IngestOptions(corpus, banks[-1], str(tiny_model("gpt2")), keep=keep, limit=9))
-        compute(banks[-1], "head_distance")
+def test_what_is_kept_whole_answers_steps_requests_and_pictures(bank_of: BankFactory) -> None:
+    computed = ("compute head_distance",)
+    banks = [
+        bank_of("stories", "gpt2", keep=keep, limit=9, then=computed)
+        for keep in ("weights", "top:300")
+    ]
     rows = [_table(bank, "attention_weight") for bank in banks]
     assert rows[0] == rows[1] and len(rows[0]) > 1000
     assert _table(banks[0], "head_distance") == _table(banks[1], "head_distance")

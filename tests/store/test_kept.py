@@ -13,14 +13,13 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from command_line import Cli, run_python
-from fixture_types import Options
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.compute import compute_and_cache
-from attnbank.ingest import ingest
 from attnbank.ingest.derived.computations import STEPS, cache_answers
 from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
@@ -32,12 +31,9 @@ from attnbank.sql.registry import all_analyses, analyses
 
 
 @pytest.fixture(scope="module")
-def read(few: Path, options_for: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def read(few: Path, bank_of: BankFactory) -> Path:
     """A bank of two runs, over sentences and over documents, without an answer."""
-    path = tmp_path_factory.mktemp("read") / "bank.duckdb"
-    ingest(options_for(path, few))
-    ingest(options_for(path, few, context="document"))
-    return path
+    return bank_of(few, after=bank_of(few), context="document")
 
 
 @pytest.fixture
@@ -69,10 +65,10 @@ with open_bank(sys.argv[1]) as bank:
 
 
 def test_they_hold_for_this_version_and_this_text(
-    bank: Path, monkeypatch: pytest.MonkeyPatch
+    bank: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """Forged rows are given while they hold: not to a version with another statement, nor run."""
-    assert run_command_line(["-b", str(bank), "compute", "best_head", "-q"]) == 0
+    cli("-b", bank, "compute", "best_head", "-q")
     with open_bank(bank) as opened:
         rows = opened.query("best_head")
         other = next(run for run in opened.runs()["name"] if "document" in run)
@@ -104,9 +100,9 @@ def test_they_hold_for_this_version_and_this_text(
 
 
 @pytest.mark.slow
-def test_they_hold_for_another_copy_of_this_version(bank: Path, tmp_path: Path) -> None:
+def test_they_hold_for_another_copy_of_this_version(bank: Path, tmp_path: Path, cli: Cli) -> None:
     """The package again, as it is and then with another statement in one of its files."""
-    assert run_command_line(["-b", str(bank), "compute", "best_head", "-q"]) == 0
+    cli("-b", bank, "compute", "best_head", "-q")
     with open_bank(bank) as opened:
         rows = opened.query("best_head")
     _forge(bank, rows.with_columns(n=pl.lit(77, pl.Int64)))
@@ -265,13 +261,13 @@ def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
+def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "queries"
     folder.mkdir()
     text = "-- title: Words\n-- grain: one row\n-- column n bigint: words\nselect {} as n from word"
     (folder / "word_count.sql").write_text(text.format("count(*)"))
     args = ["-b", str(own), "compute", "--queries", str(folder), "word_count"]
-    assert run_command_line(args) == 0
+    cli(*args)
     try:
         with open_bank(own) as bank:
             words = bank.query("word_count")
@@ -332,11 +328,10 @@ def test_the_commands_say_what_was_kept(own: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_a_reason_is_told_once_for_all_analyses(
-    few: Path, tmp_path: Path, options_for: Options, cli: Cli
+    few: Path, tmp_path: Path, cli: Cli, bank_of: BankFactory
 ) -> None:
-    bank = tmp_path / "bank.duckdb"
-    for subword in ("mean", "first"):
-        ingest(options_for(bank, few / "press.conllu", subword=subword))
+    press = few / "press.conllu"
+    bank = bank_of(press, after=bank_of(press), subword="first", to=tmp_path)
     printed = cli("-b", bank, "compute", "--all")
     lines = (printed.out + printed.err).splitlines()
     lines = [line for line in lines if line.startswith("Skipped")]

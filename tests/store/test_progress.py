@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from crashes import ingest_part
 from fixture_types import Options
-from partial_runs import ingest_part
 
 from attnbank.ingest import estimate, ingest
 from attnbank.ingest.progress import Progress

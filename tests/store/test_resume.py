@@ -19,9 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bank_rows import change_bank, query_bank
+from crashes import ingest_part, run_on_disk
 from fixture_types import Models, Options
-from partial_runs import ingest_part
-from small_disk import run_on_disk
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.merged_maps import RunFacts
@@ -43,8 +42,7 @@ create table bank as select 0 as changes;
 def _content(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
     selects = {table: f"from {table}" for table in TEXT + OF_RUN}
     selects["run"] = "select * exclude (started, finished, options) from run"
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return {table: connection.execute(each).fetchall() for table, each in selects.items()}
+    return {table: query_bank(bank, each) for table, each in selects.items()}
 
 
 def _count_whole_batches(bank: Path) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from bank_rows import query_bank
 from command_line import Cli
+from crashes import ingest_part
 from fixture_types import Models
-from partial_runs import ingest_part
 
 from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions

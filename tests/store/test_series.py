@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import bounds
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
@@ -93,11 +95,10 @@ def test_a_training_gives_the_same_weights_twice(
 
 @pytest.mark.slow
 def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
-    bank: Path, trained: Path, few: Path, tmp_path: Path
+    bank: Path, trained: Path, few: Path, bank_of: BankFactory
 ) -> None:
-    alone = tmp_path / "alone.duckdb"
-    for step in STEPS:
-        ingest(IngestOptions((str(few),), alone, str(trained / f"step{step}"), name="sample"))
+    named: dict[str, Any] = {"name": "sample"}
+    alone = bank_of.in_turn(*((few, trained / f"step{step}", named) for step in STEPS))
     rows = []
     for path in (bank, alone):
         rows.append(

@@ -13,8 +13,8 @@ import hostile
 import numpy as np
 import pytest
 from bank_rows import query_bank
+from crashes import ingest_part
 from fixture_types import Models, Options
-from partial_runs import ingest_part
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store.runs import StoredRun, check_resumable

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from crashes import COUNT, take_count
 from forked import Ended, Forked
-from killed import COUNT, take_count
 
 from attnbank.sql.names import quoted
 
