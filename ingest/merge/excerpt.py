@@ -127,7 +127,7 @@ class _Taking:
                 corpus for (corpus,) in self._rows("select distinct corpus from main.run")
             )
             if self.inputs is not None:
-                self._choose_inputs(self.inputs)
+                self._choose_inputs()
             self.notes += [
                 f"Of {self.chosen[run]} the first {self.inputs:,} inputs are taken, without what"
                 " was computed from all of them."
@@ -159,20 +159,20 @@ class _Taking:
             tuple(self.notes),
         )
 
-    def _choose_inputs(self, inputs: int) -> None:
+    def _choose_inputs(self) -> None:
         """Make the tables of the inputs and of the sentences that are taken."""
         self._rows(
-            f"create temp table taken_sequence as select id, run, sentence from {OF}sequence"
+            f"create temp table taken_sequence as (from (select id, run, sentence from {OF}sequence"
             f" where run in ({self.runs}) qualify row_number() over"
-            f" (partition by run order by document, sentence, id) <= {inputs}"
+            f" (partition by run order by document, sentence, id) <= {self.inputs}))"
         )
         # An input that is no sentence has those of its words.
         self._rows(
             "create temp table taken_sentence as"
             " select sentence as id from taken_sequence where sentence is not null"
-            f" union select word.sentence from {OF}position as own"
-            " inner join taken_sequence on taken_sequence.id = own.sequence"
-            f" inner join {OF}word as word on word.id in (own.word, own.last_word)"
+            f" union select word.sentence from {OF}word as word where word.id in"
+            f" (select unnest([word, last_word]) from {OF}position"
+            " where sequence in (select id from taken_sequence))"
         )
         left = f"select run from {OF}sequence where id not in (select id from taken_sequence)"
         rows = self._rows(f"select id from main.run where id in ({left}) order by id")

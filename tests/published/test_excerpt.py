@@ -155,7 +155,9 @@ def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
     assert found.rows["sequence"] == 3
     with duckdb.connect(str(out), read_only=True) as connection:
         assert fault_of_rows(connection) is None
-    assert [each.split(" the first 3 inputs")[0] for each in found.notes] == [f"Of {name}"]
+    of_run, of_text = found.notes
+    assert of_run.startswith(f"Of {name} the first 3 inputs are taken")
+    assert of_text.endswith("it is called stories, first 3.")
     with open_bank(out) as bank:
         (run,) = bank.runs().to_dicts()
         assert run["name"] == f"{name}, first 3"
