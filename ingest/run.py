@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
+from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES, check_measure
 from attnbank.ingest.attention.merged_maps import RowSums, RunFacts
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import random_corpus
@@ -246,6 +246,7 @@ def load_model(
         trust_remote_code=options.trust_remote_code,
         measure=options.measure,
     )
+    check_measure(model, options.measure)
     return model, masked_passes(model.masked_lm, options)
 
 

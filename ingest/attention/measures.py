@@ -1,7 +1,8 @@
 """Measures of attention other than the weights: for each map a matrix between positions.
 
 norms: the norm of the vector that a head moves from one position to another (Kobayashi et al.
-2020).
+2020). A head adds to the output at token a, for each token b, alpha(a, b) f(x_b), where f(x) =
+(x W_V + b_V) W_O of that head (section 3; the output's own bias belongs to no token).
 residual-norms: the same for a whole layer, including its residual connection and, in post-norm
 models, its layer norm (Kobayashi et al. 2021).
 rollout: attention multiplied through the layers below (Abnar and Zuidema 2020).
@@ -23,12 +24,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
-from attnbank.ingest.models.families import Values
+from attnbank.ingest.models.attend import Attention, Call, zero_values
+from attnbank.ingest.models.families import RESIDUAL_NORMS
+from attnbank.ingest.models.runtime import ModelError, is_out_of_memory
 from attnbank.ingest.options import Measure, Subword
 
 if TYPE_CHECKING:
@@ -41,6 +45,7 @@ LAYER_MEASURES = frozenset({"residual-norms", "rollout", "value-zeroing"})
 NORMALISED_MEASURES = frozenset({"weights", "rollout", "value-zeroing"})
 # Bounds memory: tokens in one pass of a layer, or rows of vectors held together.
 TOKENS_AT_ONCE = 4096
+_SAME = 1e-4  # of the largest figure: more than rounding, less than any other input of a layer
 
 
 @dataclass(frozen=True)
@@ -64,45 +69,122 @@ def compute_maps(
     return _MEASURES[measure](model, inputs, subword)
 
 
+def check_measure(model: Model, measure: Measure) -> None:
+    """Raise ModelError if a measure cannot be computed for a model."""
+    if measure in ("weights", "rollout"):
+        return
+    why = None
+    if measure != "value-zeroing":
+        if not all(site.is_linear for site in model.attention.sites):
+            why = "its heads add something else to the output than weighted values"
+    elif not _can_repeat(model):
+        why = "its layers cannot be run by themselves"
+    elif _passes_values_by(model):
+        why = "its values also reach the output in another way than by attention"
+    if why is not None:
+        raise ModelError(
+            f"--measure {measure} is not possible for {model.module.config.model_type}"
+            f" ({model.facts.name}): {why}.",
+            "Use --measure weights, or another model, such as BERT, GPT-2 or Llama.",
+        )
+
+
+def _can_repeat(model: Model) -> bool:
+    """Whether each layer gives the same output when it is run again by itself."""
+    attention = model.attention
+    if any(site.layer in (None, site.name) for site in attention.sites):
+        return False
+    try:
+        with _record_layers(attention.layers) as runs:
+            model.run(*model.tried_input())
+        with torch.inference_mode():
+            outputs = [(run.output, run.repeat(2)) for run in runs]
+    except Exception as error:  # of the model's own code
+        if is_out_of_memory(error):
+            raise
+        return False
+    return len(outputs) == len(attention.sites) and all(
+        bool((again - first).abs().max() <= _SAME * first.abs().max()) for first, again in outputs
+    )
+
+
+def _passes_values_by(model: Model) -> bool:
+    """Whether anything is left of what attention gives if all values are zero, but for a bias.
+
+    Nyströmformer adds a convolution of the values.
+    """
+    attention = model.attention
+    left: list[bool] = []
+
+    def zero(call: Call) -> None:
+        zero_values(call, torch.ones(1, 1, dtype=torch.bool, device=model.device))
+
+    def note_input(module: Any, inputs: tuple[Any, ...]) -> None:
+        left.append(bool(inputs[0].any()))
+
+    def note_output(module: Any, inputs: Any, output: Any) -> None:
+        by_token = _first_tensor(output)
+        left.append(not torch.allclose(by_token, by_token[:, :1], atol=_SAME))
+
+    with ExitStack() as hooks, attention.watch(zero):
+        for site in {site.name: site for site in attention.sites}.values():
+            if site.projection is not None:
+                hook = site.projection.register_forward_pre_hook(note_input)
+            else:  # a gate comes between
+                module = (model.module_with_head or model.module).get_submodule(site.name)
+                hook = module.register_forward_hook(note_output)
+            hooks.enter_context(hook)
+        model.run(*model.tried_input())
+    return any(left)
+
+
 def _norms(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
-    values = _loaded_values(model)
-    with values.record_values() as heard:
-        weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
+    attention = model.attention
     pooling = Pooling.from_inputs(inputs, subword, model.device)
-    moved = [matrix.to(heard[0]) for matrix in values.output_factors]
-    maps = []
-    while weights:  # pop, so that the memory of each layer is freed once it is done
-        vectors = heard.pop(0) @ moved.pop(0).transpose(1, 2)  # [B, H, T, D]
-        maps.append(pooling.norms(weights.pop(0), vectors))
+    maps: list[Tensor] = []
+
+    def add(call: Call) -> None:
+        assert call.weights is not None
+        values = call.values_of(range(call.heads))
+        matrix = attention.output_factors[call.number].to(values)
+        maps.append(pooling.norms(call.weights, values @ matrix.transpose(1, 2)))  # [B, H, T, V]
+
+    with attention.watch(after=add):
+        model.run(inputs.ids, inputs.mask, inputs.segments)
     return maps
 
 
 def _residual_norms(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     # One input at a time and without padding: vectors between all pairs of tokens are large.
-    values = _loaded_values(model)
+    attention = model.attention
+    path = RESIDUAL_NORMS[model.module.config.model_type]
+    norms = [path and layer.get_submodule(path) for layer in attention.layers]
     maps: list[list[Tensor]] = []
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     for at, encoded in enumerate(inputs.encoded):
         unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
+        calls: list[tuple[Tensor, Tensor]] = []  # weights and values
+
+        def add(call: Call, calls: list[tuple[Tensor, Tensor]] = calls) -> None:
+            assert call.weights is not None
+            calls.append((call.weights[0], call.values_of(range(call.heads))[0]))
+
         with (
-            values.record_values() as heard,
-            _record_calls(values.layers) as calls,
-            _record_norm_inputs(values) as summed,
+            attention.watch(after=add),
+            _record_layers(attention.layers) as layers,
+            _record_inputs(norms) as summed,
         ):
-            weights = model.attentions(
-                inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded]
-            )
+            model.run(inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded])
         rows, columns = pooling.rows[at], pooling.columns[at]
         size = len(encoded.positions), len(encoded.ids)
         rows, columns = rows[: size[0], : size[1]], columns[: size[1], : size[0]]
         recorded = [
-            _Recorded(weights[layer][0], heard[layer][0], calls[layer].hidden[0], summed[layer])
-            for layer in range(len(values.layers))
+            _Recorded(*call, layer.hidden[0], norm, norm_input, matrix)
+            for call, layer, norm, norm_input, matrix in zip(
+                calls, layers, norms, summed, attention.output_weights, strict=True
+            )
         ]
-        maps.append([
-            _residual_norm_map(values, layer, of_layer, rows, columns)
-            for layer, of_layer in enumerate(recorded)
-        ])  # fmt: skip
+        maps.append([_residual_norm_map(of_layer, rows, columns) for of_layer in recorded])
     return _stack_padded(maps)
 
 
@@ -110,24 +192,23 @@ class _Recorded(NamedTuple):
     """What a layer had of an input."""
 
     weights: Tensor  # [H, T, T]
-    vectors: Tensor  # the values [H, T, D]
+    vectors: Tensor  # the values [H, T, V]
     residual: Tensor  # the input of the residual connection [T, hidden]
-    norm_input: Tensor | None  # that of the layer norm [T, hidden]
+    norm: Any  # the layer norm after that connection, or None
+    norm_input: Tensor | None  # its input [T, hidden]
+    matrix: Tensor  # W_O [H, V, hidden]
 
 
-def _residual_norm_map(
-    values: Values, layer: int, recorded: _Recorded, rows: Tensor, columns: Tensor
-) -> Tensor:
+def _residual_norm_map(recorded: _Recorded, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the norms [1, P, P] of what each position moves to each other, with the residual.
 
     `rows` [P, T] and `columns` [T, P] pool tokens into positions.
     """
-    weights, vectors, residual, norm_input = recorded
-    moved = torch.einsum("htd,hdm->htm", vectors, values.outputs[layer].to(vectors))
+    weights, vectors, residual, norm, norm_input, matrix = recorded
+    moved = torch.einsum("htd,hdm->htm", vectors, matrix.to(vectors))
     tokens = len(residual)
     at_once = max(1, TOKENS_AT_ONCE // tokens)
     lengths = torch.zeros(len(rows), len(rows), device=weights.device)
-    norm = values.layout.norm and values.layers[layer].get_submodule(values.layout.norm)
     for begin in range(0, len(rows), at_once):  # positions whose tokens' vectors are in memory
         row_block = rows[begin : begin + at_once]
         of_tokens = row_block.any(0).nonzero()[:, 0]
@@ -163,33 +244,29 @@ def _rollout(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tenso
 
 def _value_zeroing(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     # Each layer runs once more for each position, for one input at a time and without padding.
-    values = _loaded_values(model)
+    attention = model.attention
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     maps: list[list[Tensor]] = []
     for at, encoded in enumerate(inputs.encoded):
         unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
-        with _record_calls(values.layers) as calls:
-            model.attentions(inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded])
+        with _record_layers(attention.layers) as runs:
+            model.run(inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded])
         size = len(encoded.positions), len(encoded.ids)
         of_position = pooling.columns[at][: size[1], : size[0]].T > 0  # [P, T]
         rows = pooling.rows[at][: size[0], : size[1]].double()
-        maps.append([
-            _zeroing_map(values, layer, call, of_position, rows)
-            for layer, call in zip(values.layers, calls, strict=True)
-        ])  # fmt: skip
+        maps.append([_zeroing_map(attention, run, of_position, rows) for run in runs])
     return _stack_padded(maps)
 
 
-def _zeroing_map(
-    values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor
-) -> Tensor:
+def _zeroing_map(attention: Attention, run: _LayerRun, of_position: Tensor, rows: Tensor) -> Tensor:
     """Return the changes of a layer's output, [1, P, P], as shares of those of each row."""
-    original = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
+    original = torch.nn.functional.normalize(run.output[0].double(), dim=-1)
     at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
     changes = []
     for zeroed_tokens in torch.split(of_position, at_once):
-        with torch.inference_mode(), values.zero_values(layer, zeroed_tokens):
-            output = call.rerun(layer, len(zeroed_tokens))
+        zero = partial(zero_values, tokens=zeroed_tokens)
+        with torch.inference_mode(), attention.watch(zero):
+            output = run.repeat(len(zeroed_tokens))
         zeroed = torch.nn.functional.normalize(output.double(), dim=-1)
         changes.append((zeroed - original).square().sum(-1) / 2)  # 1 - cos, of unit vectors
     changed = rows @ torch.cat(changes).T  # [P, P]: from each position to each that had no values
@@ -198,52 +275,49 @@ def _zeroing_map(
 
 
 @dataclass
-class _Call:
-    """One call of a layer with one input: its arguments and its output."""
+class _LayerRun:
+    """One run of a layer with one input: its arguments and its output."""
 
+    layer: Any
     hidden: Tensor  # [1, T, hidden]
     positional: tuple[Any, ...]
     keywords: dict[str, Any]
     output: Tensor  # [1, T, hidden]
 
-    def rerun(self, layer: Any, times: int) -> Tensor:
-        """Call the layer with N copies of its input and return its output, [N, T, hidden]."""
+    def repeat(self, times: int) -> Tensor:
+        """Run the layer with N copies of its input and return its output, [N, T, hidden]."""
         hidden = self.hidden.expand(times, -1, -1)
         if "hidden_states" in self.keywords:
             return _first_tensor(
-                layer(*self.positional, **self.keywords | {"hidden_states": hidden})
+                self.layer(*self.positional, **self.keywords | {"hidden_states": hidden})
             )
-        return _first_tensor(layer(hidden, *self.positional, **self.keywords))
+        return _first_tensor(self.layer(hidden, *self.positional, **self.keywords))
 
 
 @contextmanager
-def _record_calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
-    """Context manager that records each call of the layers, in order."""
-    calls: list[_Call] = []
+def _record_layers(layers: Sequence[Any]) -> Iterator[list[_LayerRun]]:
+    """Context manager that records each run of the layers, in order."""
+    runs: list[_LayerRun] = []
 
     def note(layer: Any, arguments: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
         hidden = arguments[0] if arguments else named["hidden_states"]
-        calls.append(_Call(hidden, arguments[1:], named, _first_tensor(output)))
+        runs.append(_LayerRun(layer, hidden, arguments[1:], named, _first_tensor(output)))
 
     with ExitStack() as hooks:
-        for layer in layers:
+        for layer in dict.fromkeys(layers):  # ALBERT runs one layer several times
             hooks.enter_context(layer.register_forward_hook(note, with_kwargs=True))
-        yield calls
+        yield runs
 
 
 @contextmanager
-def _record_norm_inputs(values: Values) -> Iterator[list[Tensor | None]]:
-    """Context manager that records the input [T, hidden] of each layer norm after attention.
-
-    In models without one, such as pre-norm models, there is a None for each layer.
-    """
-    if values.layout.norm is None:
-        yield [None] * len(values.layers)
+def _record_inputs(norms: Sequence[Any]) -> Iterator[list[Tensor | None]]:
+    """Context manager that records the input [T, hidden] of each layer norm, or None for None."""
+    if None in norms:
+        yield [None] * len(norms)
         return
     norm_inputs: list[Tensor | None] = []
     with ExitStack() as hooks:
-        for layer in values.layers:
-            norm = layer.get_submodule(values.layout.norm)
+        for norm in norms:
             hooks.enter_context(
                 norm.register_forward_hook(
                     lambda module, inputs, out: norm_inputs.append(inputs[0][0])
@@ -255,11 +329,6 @@ def _record_norm_inputs(values: Values) -> Iterator[list[Tensor | None]]:
 def _first_tensor(output: Any) -> Tensor:
     tensor: Tensor = output[0] if isinstance(output, tuple | list) else output
     return tensor
-
-
-def _loaded_values(model: Model) -> Values:
-    assert model.values is not None, "the model was loaded for weights"
-    return model.values
 
 
 def _stack_padded(maps: Sequence[Sequence[Tensor]]) -> list[Tensor]:

@@ -24,7 +24,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,7 @@ from torch import Tensor
 
 from attnbank.ingest.losses.head_sets import HeadReplacement
 from attnbank.ingest.masked import inputs_on, logits_at
-from attnbank.ingest.models.attend import (
-    Attention,
-    Call,
-    Watcher,
-    cut_edges,
-    drop_edges,
-    replace_heads,
-)
+from attnbank.ingest.models.attend import Call, Watcher, cut_edges, drop_edges, replace_heads
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.tokenizer import BYTES, InputTokenizer
 
@@ -171,7 +164,7 @@ class Scorer:
                 yield self._forward(chunk)
             return
         outputs: list[Any] = []  # of each layer of the whole model
-        with self._attention.watch(outputs=outputs):
+        with self.model.attention.watch(outputs=outputs):
             whole = self._forward(chunk)
         for number, heads in enumerate(sets):
             edges = chunk.edges_of(number)
@@ -185,7 +178,7 @@ class Scorer:
             if before is after is None:
                 yield whole
                 continue
-            with self._attention.watch(before, after, outputs=outputs, below=min(heads)):
+            with self.model.attention.watch(before, after, outputs=outputs, below=min(heads)):
                 predictions = self._forward(chunk)
             yield predictions
 
@@ -336,14 +329,6 @@ class Scorer:
             tuple(row.cuts for row in rows),
         )
 
-    def find_heads(self) -> Attention:
-        """Find the heads of the model, once. Raises ModelError if they cannot be replaced."""
-        return self._attention
-
-    @cached_property
-    def _attention(self) -> Attention:
-        return self.model.find_attention()
-
     def add_head_outputs(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
         """Add the outputs of all heads, summed over the tokens of texts, to `sums`.
 
@@ -352,7 +337,7 @@ class Scorer:
         """
         rows = [_ModelInput(text.ids, text.segments, [_Point(0, 0, 0)]) for text in texts]
         for chunk in self._chunks(rows):
-            with self._attention.watch(after=partial(self._add_outputs, chunk, sums)):
+            with self.model.attention.watch(after=partial(self._add_outputs, chunk, sums)):
                 self._forward(chunk)
         return sum(len(text.ids) for text in texts)
 

@@ -400,7 +400,7 @@ class _SurprisalJob:
                 )
         self.scorer = Scorer(self.model, options.batch_tokens)
         if self.sets:
-            self.scorer.find_heads()
+            _ = self.model.attention  # it may be refused: before anything is written
         stored_options, tokens = run["options"] or {}, options.batch_tokens
         ingest_options = IngestOptions(
             (), Path(), facts.name, context=run["context"],

@@ -8,8 +8,8 @@ they see weights and output and may change the output. Calls are not kept, so th
 of one are in memory.
 
 Models with attention code of their own (MPNet, DeBERTa, GPT-J, ...) do not run that function. In
-those, a call is a softmax over the tokens and the product of its weights with the values, which
-torch shows to a mode that is active in watched passes only.
+those, a call is the product of a softmax over the tokens with the values, which torch shows to a
+mode that is active in watched passes only.
 
 The function stays registered until the interpreter exits, and keeps this module alive. So nothing
 may be imported here that crashes when it is freed that late, as DuckDB's bindings do.
@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -43,17 +44,17 @@ _PRODUCT = frozenset({
 })  # fmt: skip
 # Arguments by which an attention module is given the states of an encoder.
 _FROM_ENCODER = ("key_value_states", "encoder_hidden_states")
-_LAYER = re.compile(r"(.*\.\d+)(\.|$)")
+_NUMBERED = re.compile(r"\.\d+(?=\.|$)")
 
 Watcher = Callable[["Call"], object]
 
 
 @dataclass
 class Call:
-    """One run of attention.
+    """One run of attention; `weights` and `output` are there once it has run.
 
-    `weights` and `output` are there once it has run. In models with attention code of their own,
-    there are no module, query, key and mask; the weights are there before, but not yet the values.
+    In models with attention code of their own, there are no module, query, key and mask, but the
+    weights are there before.
     """
 
     module: Any = None
@@ -156,55 +157,56 @@ AttentionInterface.register("eager", _attend)
 
 
 class _OwnCode(TorchFunctionMode):
-    """Makes calls of the softmax and the product in models with attention code of their own."""
+    """Makes calls of the products of softmax and values in models with attention code of their own.
+
+    `heads` is the number of heads, by which maps are recognised.
+    """
 
     def __init__(self, watched: _Pass, heads: int) -> None:
         super().__init__()
         self._pass, self._heads = watched, heads
-        self._begun: Call | None = None  # one whose product is still to come
+        self._weights: Tensor | None = None  # of the last softmax, until it is multiplied
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        weights = self._weights
+        if (
+            weights is not None
+            and function in _PRODUCT
+            and len(args) == 2
+            and _share_memory(args[0], weights)
+        ):
+            self._weights = None
+            return self._multiply(function, weights, *args)
         result = function(*args, **(kwargs or {}))
-        if function in _SOFTMAX:
-            return self._begin(result)
-        if self._begun is not None and function in _PRODUCT and len(args) > 1:
-            return self._end(self._begun, args, result)
+        if function in _SOFTMAX and self._is_map(result.shape):
+            self._weights = result
         return result
 
-    def _begin(self, result: Tensor) -> Tensor:
-        """Begin a call if the result of a softmax is a map: [B, H, T, T], or [B * H, T, T]."""
-        *before, attending, attended = result.shape
-        is_map = attending == attended and (
-            before[1:] == [self._heads] or (len(before) == 1 and before[0] % self._heads == 0)
+    def _is_map(self, shape: Sequence[int]) -> bool:
+        """Whether a shape is [B, H, T, T], or [B * H, T, T]."""
+        is_by_head = (len(shape) == 4 and shape[1] == self._heads) or (
+            len(shape) == 3 and shape[0] % self._heads == 0
         )
-        if not is_map:
-            return result
-        weights = result.view(-1, self._heads, attending, attended)
-        call = Call(weights=weights)
-        self._pass.begin(call)
-        self._begun = call
-        if call.weights is weights:
-            return result
-        assert call.weights is not None
-        return call.weights.view(result.shape)
+        return is_by_head and shape[-2] == shape[-1]
 
-    def _end(self, call: Call, args: Any, result: Tensor) -> Tensor:
-        """End a call if the weights of its softmax are what was multiplied."""
-        weights, value = args[:2]
-        assert call.weights is not None
-        if not _share_memory(weights, call.weights):
-            return result
-        self._begun = None
-        by_head = call.weights.shape[:2]
-        call.value = value.reshape(by_head[0], -1, *value.shape[-2:])
-        output = result.reshape(*by_head, *result.shape[-2:]).transpose(1, 2)
-        call.output = output
+    def _multiply(self, function: Any, softmax: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        """Multiply weights and values, as the watchers want them."""
+        weights = softmax.reshape(-1, self._heads, *softmax.shape[-2:])
+        value = other.reshape(len(weights), -1, *other.shape[-2:])
+        call = Call(weights=weights, value=value)
+        self._pass.begin(call)
+        assert call.weights is not None and call.value is not None
+        one = one if call.weights is weights else call.weights.reshape(one.shape)
+        other = other if call.value is value else call.value.reshape(other.shape)
+        product: Tensor = function(one, other)
+        by_head = product.reshape(*weights.shape[:2], *product.shape[-2:])
+        output = call.output = by_head.transpose(1, 2)
         self._pass.end(call)
-        return (
-            result if call.output is output else call.output.transpose(1, 2).reshape(result.shape)
-        )
+        if call.output is output:
+            return product
+        return call.output.transpose(1, 2).reshape(product.shape)
 
 
 def _share_memory(one: Any, other: Tensor) -> bool:
@@ -276,24 +278,31 @@ def drop_edges(call: Call, edges: Tensor) -> None:
         call.output = call.output - (lost.to(values) @ values).transpose(1, 2)
 
 
+def zero_values(call: Call, tokens: Tensor) -> None:
+    """Set the values of tokens, bool [B, K], to zero in all heads (before)."""
+    assert call.value is not None
+    call.value = call.value.masked_fill(tokens[:, None, :, None], 0)
+
+
 @dataclass(frozen=True)
 class Site:
-    """A call that every pass of a model makes."""
+    """A call that every pass of a model makes.
+
+    It `is_linear` if what it adds to the output is the sum, over heads and tokens, of weights x
+    values x W_O, and a bias.
+    """
 
     name: str  # of its module; in models with attention code of their own, the innermost that runs
     heads: int
     is_cross: bool  # keys and values come from an encoder
-    projection: Any  # the Linear or Conv1D that is called on its output; None if there is none
-
-    @property
-    def layer(self) -> str | None:
-        """The name of its layer: that of its module, up to the last number in it."""
-        match = _LAYER.match(self.name)
-        return match and match[1]
+    layer: str | None = None  # the name of its layer
+    projection: Any = None  # the Linear or Conv1D that is called on its output, if there is one
+    is_linear: bool = False
 
     def output_weights(self) -> Tensor:
         """W_O of each head, [H, V, hidden]."""
         weight: Tensor = self.projection.weight.detach()
+        # GPT-2 has a Conv1D, which is transposed.
         weight = weight.T if isinstance(self.projection, torch.nn.Linear) else weight
         return weight.reshape(self.heads, -1, weight.shape[1])
 
@@ -310,6 +319,23 @@ class Attention:
     is_own_code: bool
     layers: tuple[Any, ...]  # the modules of the layers of the sites
     can_replay: bool = False
+
+    @cached_property
+    def output_weights(self) -> list[Tensor]:
+        """W_O of each site and head, [H, V, hidden]."""
+        return [site.output_weights() for site in self.sites]
+
+    @cached_property
+    def output_factors(self) -> list[Tensor]:
+        """R [H, V', V] for each site, such that a sum of v R^T has the norm of that of v W_O.
+
+        It is shorter, so norms are cheaper: W_O of a head is [V, hidden], and W_O^T = Q R, where
+        the columns of Q are orthonormal.
+        """
+        return [
+            torch.linalg.qr(weight.transpose(1, 2).double().cpu())[1]
+            for weight in self.output_weights
+        ]
 
     @contextmanager
     def watch(
@@ -381,23 +407,41 @@ def find_attention(module: Any, inputs: Mapping[str, Any], maps: Sequence[Tensor
             module(**inputs)
         if finding.sites:
             break
-    if not finding.sites:
+    sites = _with_layers(finding.sites)
+    if not sites:
         why = "it computes attention in another way than as a softmax and its product with values"
-    elif len(finding.sites) != len(maps):
-        why = f"it computes attention {len(finding.sites)} times for {len(maps)} maps"
+    elif len(sites) != len(maps):
+        why = f"it computes attention {len(sites)} times for {len(maps)} maps"
     elif not finding.is_same:
         why = "it does not compute with the attention that it returns"
     else:
-        names = [site.layer for site in finding.sites]
-        layers = tuple(module.get_submodule(name) for name in names if name is not None)
-        sites = tuple(finding.sites)
+        layers = tuple(module.get_submodule(site.layer) for site in sites if site.layer)
         attention = Attention(sites, heads, is_own_code, layers, len(layers) == len(sites))
         can_replay = attention.can_replay and _replays_to_the_bit(attention, module, inputs)
         return replace(attention, can_replay=can_replay)
     raise ModelError(
-        f"Heads of {type(module).__name__} ({module.config.model_type}) cannot be replaced: {why}.",
+        f"The heads of {type(module).__name__} ({module.config.model_type}) cannot be reached:"
+        f" {why}.",
         "Use another model, such as BERT, RoBERTa, GPT-2 or Llama.",
     )
+
+
+def _with_layers(sites: Sequence[Site]) -> tuple[Site, ...]:
+    """Add the layer of each site: the outermost numbered module around its attention alone.
+
+    T5 has numbered parts within its layers. If there is none, it is the innermost.
+    """
+    placed = []
+    for site in sites:
+        around = [site.name[: match.end()] for match in _NUMBERED.finditer(site.name)]
+        others = {other.name for other in sites} - {site.name}
+        alone = (name for name in around if not any(_is_in(other, name) for other in others))
+        placed.append(replace(site, layer=next(alone, around[-1] if around else None)))
+    return tuple(placed)
+
+
+def _is_in(name: str, other: str) -> bool:
+    return name == other or name.startswith(f"{other}.")
 
 
 class _Finding:
@@ -409,7 +453,8 @@ class _Finding:
         self._maps = maps
         self._names = {submodule: name for name, submodule in module.named_modules()}
         self._running: list[tuple[Any, bool]] = []  # modules, and whether states of an encoder came
-        self._output: Tensor | None = None  # of the last call
+        self._output: Tensor | None = None  # of the last call, until it is projected
+        self._mixed: Tensor | None = None  # its weights x values, [B, Q, H, V]
         self._hooks = ExitStack()
 
     def __enter__(self) -> _Finding:
@@ -431,9 +476,10 @@ class _Finding:
         )
         module, is_cross = self._running[-1]
         assert call.module in (None, module)
-        self.sites.append(Site(self._names[module], call.heads, is_cross, None))
+        self.sites.append(Site(self._names[module], call.heads, is_cross))
         # GPT-2 returns a transposed view, which the next reshape would copy.
         self._output = call.output = call.output.contiguous()
+        self._mixed = (call.weights @ call.values_of(range(call.heads))).transpose(1, 2)
 
     def _enter(self, module: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         is_cross = any(named.get(name) is not None for name in _FROM_ENCODER)
@@ -450,8 +496,16 @@ class _Finding:
             self.sites[-1] = replace(self.sites[-1], projection=module)
             self._output = None
 
-    def _leave(self, module: Any, inputs: Any, output: Any) -> None:
+    def _leave(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
         self._running.pop()
+        if self._mixed is not None and module is self.sites[-1].projection:
+            mixed, self._mixed = self._mixed, None
+            expected = torch.einsum("bqhv,hvm->bqm", mixed, self.sites[-1].output_weights())
+            bias = getattr(module, "bias", None)
+            if isinstance(output, Tensor):
+                difference = output - (expected if bias is None else expected + bias)
+                is_linear = bool(difference.abs().max() <= 1e-4 * output.abs().max())
+                self.sites[-1] = replace(self.sites[-1], is_linear=is_linear)
 
 
 def _replays_to_the_bit(attention: Attention, module: Any, inputs: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -30,7 +31,7 @@ from attnbank.ingest.models.attention_behaviour import (
     find_shape,
     sliding_window,
 )
-from attnbank.ingest.models.families import Family, Layout, Values, family_of, layout_of
+from attnbank.ingest.models.families import Family, check_residual_norms, family_of
 from attnbank.ingest.models.files import (
     check_config,
     check_special_tokens,
@@ -101,19 +102,24 @@ class Model:
     masked_lm: MaskedLM | None = None  # `module` with its head, if loaded with the masked one
     map_indices: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
-    values: Values | None = None  # its value projections, if a measure needs them
     sources: Sources | None = None  # the modules that return the maps of each layer
     module_with_head: Any = None  # `module` with its language-modelling head, if loaded with one
     head: Head | None = None  # the kind of that head
 
-    def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
-        """Run a forward pass; return [B, H, T, T] for each layer with attention, queries to keys.
+    def run(self, ids: Tensor, mask: Tensor, segments: Tensor, **settings: Any) -> Any:
+        """Run a forward pass, and return what the model does.
 
-        `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64.
+        `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64; `settings` are
+        passed to the model.
         """
         inputs = inputs_on(self.device, ids, mask, segments if self.takes_segments else None)
         with torch.inference_mode():
-            maps: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
+            return self.module(**inputs, **settings)
+
+    def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
+        """Run a forward pass; return [B, H, T, T] for each layer with attention."""
+        output = self.run(ids, mask, segments, output_attentions=True)
+        maps: tuple[Tensor, ...] = output.attentions
         return maps if self.map_indices is None else tuple(maps[at] for at in self.map_indices)
 
     def stream_attentions(
@@ -143,18 +149,23 @@ class Model:
                 hooks.enter_context(module.register_forward_hook(hand, prepend=True))
             self.attentions(ids, mask, segments)
 
-    def find_attention(self) -> Attention:
-        """Find the calls of attention; of the model with its head, if it was loaded with one.
+    @cached_property
+    def attention(self) -> Attention:
+        """Its calls of attention; of the model with its head, if it was loaded with one.
 
-        Raises ModelError if heads cannot be replaced.
+        Raises ModelError if they cannot be reached.
         """
-        length = min(_TRIED_TOKENS, self.facts.max_positions or _TRIED_TOKENS)
-        words = [(5 + 7 * at) % vocabulary_rows(self.module) for at in range(length)]
-        ids = torch.tensor([words])
-        mask, segments = torch.ones_like(ids), torch.zeros_like(ids)
+        ids, mask, segments = self.tried_input()
         inputs = inputs_on(self.device, ids, mask, segments if self.takes_segments else None)
         maps = self.attentions(ids, mask, segments)
         return find_attention(self.module_with_head or self.module, inputs, maps)
+
+    def tried_input(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a short input to try the model with: ids, mask and segments."""
+        length = min(_TRIED_TOKENS, self.facts.max_positions or _TRIED_TOKENS)
+        words = [(5 + 7 * at) % vocabulary_rows(self.module) for at in range(length)]
+        ids = torch.tensor([words])
+        return ids, torch.ones_like(ids), torch.zeros_like(ids)
 
 
 def load(
@@ -171,8 +182,7 @@ def load(
 
     `random_seed` draws new weights (the control of the paper's section 5). `head` also loads the
     masked-language-model head (masked), or that or the causal one, whichever the model has (own).
-    `measure` says whether its value projections are needed. A model's Python code is only run with
-    `trust_remote_code`.
+    `measure` is that of its attention. A model's Python code is only run with `trust_remote_code`.
 
     Raises CallError for an unknown name or an unusable device, ModelError for an unusable model.
     """
@@ -248,8 +258,6 @@ def _model_of(
             special=special - {tokenizer.unk_token_id},
             vocabulary=tuple(id for id in known if id not in special),
         )
-    if opened.layout is not None:
-        model.values = Values.from_module(name, module, shape.layers, shape.heads, opened.layout)
     added = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
     known = range(min(vocabulary_rows(module), len(tokenizer)))
     return model, [id for id in known if id not in added]
@@ -332,7 +340,6 @@ class _CheckedModel:
     version: str | None  # of the package that contains it, else None
     settings: dict[str, Any]  # arguments of every from_pretrained
     head: Head | None  # the head to load with it
-    layout: Layout | None  # of the value projections, if the measure needs them
 
 
 def _open_checkpoint(
@@ -363,11 +370,11 @@ def _open_checkpoint(
     head = _own_head(name, config, tokenizer) if wanted == "own" else wanted
     if head == "masked" and tokenizer.mask_token_id >= vocabulary_rows(blank):
         raise ModelError(f"{name} has no embedding for its mask token.", _WITH_HEAD)
-    needs_values = measure not in ("weights", "rollout")
+    if measure == "residual-norms":
+        check_residual_norms(name, config)
     return _CheckedModel(
         config, family, tokenizer, input_tokenizer, blank,
         _max_positions(blank, config, tokenizer), location, version, settings, head,
-        layout_of(name, config, measure) if needs_values else None,
     )  # fmt: skip
 
 

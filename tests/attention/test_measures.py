@@ -13,11 +13,19 @@ import torch
 import transformers
 from bank_factory import BankFactory
 from bank_rows import query_bank
+from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.attention.measures import LAYER_MEASURES
-from attnbank.ingest.models.loading import load
+from attnbank.ingest.attention.measures import (
+    LAYER_MEASURES,
+    PaddedInputs,
+    check_measure,
+    compute_maps,
+)
+from attnbank.ingest.models.attend import Call
+from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import ModelError
+from attnbank.ingest.models.tokenizer import Encoded, Position
 from attnbank.ingest.options import Measure
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
@@ -30,8 +38,12 @@ TEXT = [
 ]
 FAMILIES = (
     "bert", "roberta", "electra", "distilbert", "mpnet", "deberta-v1", "deberta", "gpt2",
-    "gpt-neox", "llama", "mistral-own", "qwen2", "qwen3", "gemma-own", "gemma2", "gemma3",
+    "gpt-neox", "llama", "mistral-own", "qwen2", "qwen3", "gemma-own", "gemma2", "gemma3", "opt",
+    "granite", "bloom",
 )  # fmt: skip
+NOT_RESIDUAL = {family: family for family in ("gemma2", "opt", "granite", "bloom")}
+NOT_RESIDUAL["gemma3"] = "gemma3_text"
+"""Where it is not known where the model normalises, by family: its model_type."""
 MEASURES: tuple[Measure, ...] = tuple(
     measure for measure in get_args(Measure) if measure != "weights"
 )
@@ -125,8 +137,9 @@ def _compare(folder: Path, bank: Path, measure: Measure, subword: Any = "mean") 
 def test_every_family(
     folders: dict[str, Path], tmp_path: Path, family: str, measure: Measure
 ) -> None:
-    if measure == "residual-norms" and family in ("gemma2", "gemma3"):
-        with pytest.raises(ModelError, match=r"^--measure residual-norms is not known for gemma"):
+    if measure == "residual-norms" and family in NOT_RESIDUAL:
+        fact = f"^--measure residual-norms is not known for {NOT_RESIDUAL[family]} "
+        with pytest.raises(ModelError, match=fact):
             load(str(folders[family]), measure=measure)
         return
     _compare(folders[family], tmp_path / "bank.duckdb", measure)
@@ -139,10 +152,77 @@ def test_from_the_first_piece(folders: dict[str, Path], tmp_path: Path) -> None:
 
 def test_a_family_that_is_not_known_is_refused_in_one_line(folders: dict[str, Path]) -> None:
     with pytest.raises(ModelError) as error:
-        load(str(folders["albert"]), measure="norms")
-    assert error.value.fact.startswith("--measure norms is not known for albert (")
-    assert "bert, " in error.value.remedy and "--measure weights" in error.value.remedy
+        load(str(folders["albert"]), measure="residual-norms")
+    assert error.value.fact.startswith("--measure residual-norms is not known for albert (")
+    assert "bert, " in error.value.remedy and "--measure norms" in error.value.remedy
     load(str(folders["albert"]), measure="rollout")
+
+
+@pytest.mark.parametrize(
+    ("kind", "measure", "why"),
+    [
+        ("nystromformer", "norms", "its heads add something else to the output"),
+        ("qwen3-next", "norms", "its heads add something else to the output"),  # a gate
+        ("nystromformer", "value-zeroing", "in another way than by attention"),
+        ("convbert", "value-zeroing", "in another way than by attention"),
+        ("reformer", "value-zeroing", "The heads of ReformerModel"),
+    ],
+)
+def test_a_model_for_which_a_measure_means_nothing_is_refused_before_anything_is_written(
+    folders: dict[str, Path], tmp_path: Path, kind: str, measure: Any, why: str
+) -> None:
+    """Values that are convolved, gated or never multiplied with weights."""
+    bank = tmp_path / "bank.duckdb"
+    with pytest.raises(ModelError) as error:
+        ingest(IngestOptions((str(STORIES),), bank, model=str(folders[kind]), measure=measure))
+    assert why in error.value.fact and "\n" not in error.value.fact
+    assert not bank.exists()
+
+
+@pytest.mark.usual("albert-norms")
+@pytest.mark.parametrize("measure", ["norms", "value-zeroing"])
+@pytest.mark.parametrize("kind", ["albert", "t5", "lfm2", "granite-hybrid", "jamba", "gpt-oss"])
+def test_layers_that_are_shared_or_stand_among_others_have_measures(
+    tiny_model: Models, kind: str, measure: Measure
+) -> None:
+    """Norms are those of weights x values x W_O; without values later tokens change nothing."""
+    model = load(str(tiny_model(kind)), measure=measure)
+    check_measure(model, measure)
+    inputs = one_input(model)
+    maps = compute_maps(model, inputs, measure, "mean")
+    attentions = model.attentions(inputs.ids, inputs.mask, inputs.segments)
+    assert len(maps) == len(attentions) == model.facts.layers
+    if measure == "value-zeroing":
+        for own in maps:
+            assert float((own[0, 0].sum(-1) - 1).abs().max()) < 1e-5
+            # Experts get more tokens at a time when a layer runs again, which rounds otherwise.
+            assert not model.facts.causal or own[0, 0].triu(1).max() < 1e-6
+        return
+    values: list[np.ndarray] = []
+
+    def note(call: Call) -> None:
+        values.append(call.values_of(range(call.heads))[0].double().numpy())
+
+    with model.attention.watch(after=note):
+        model.run(inputs.ids, inputs.mask, inputs.segments)
+    for own, weights, vectors, site in zip(
+        maps, attentions, values, model.attention.sites, strict=True
+    ):
+        weight = site.projection.weight.detach().double().numpy().T
+        size = vectors.shape[-1]
+        for head in range(site.heads):
+            moved = vectors[head] @ weight[head * size : (head + 1) * size]
+            expected = weights[0, head].double().numpy() * np.linalg.norm(moved, axis=-1)
+            assert np.abs(own[0, head].numpy() - expected).max() <= CLOSE * expected.max()
+
+
+def one_input(model: Model) -> PaddedInputs:
+    """The short input that models are tried with; each token is a position."""
+    ids, mask, segments = model.tried_input()
+    tokens = tuple(ids[0].tolist())
+    positions = tuple(Position("token", at, "x", at, at + 1) for at in range(len(tokens)))
+    encoded = Encoded(tokens, (0,) * len(tokens), ("x",) * len(tokens), positions)
+    return PaddedInputs([encoded], ids, mask, segments)
 
 
 @pytest.mark.parametrize(

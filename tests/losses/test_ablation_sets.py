@@ -235,7 +235,7 @@ def test_a_model_whose_heads_cannot_be_replaced_is_refused_before_anything_is_wr
     capsys.readouterr()
     assert _ablate(bank, "--heads", "1-1") == 1
     error = capsys.readouterr().err
-    assert "Heads of ReformerForMaskedLM" in error and error.count("\n") == 2
+    assert "The heads of ReformerForMaskedLM" in error and error.count("\n") == 2
     assert query_bank(bank, "from ablation_set") == []
 
 

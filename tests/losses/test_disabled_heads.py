@@ -269,5 +269,5 @@ def test_heads_that_cannot_be_replaced_are_refused(tiny_masked_lm: Models) -> No
     model = load(str(tiny_masked_lm("reformer")), head="own")
     with pytest.raises(AttnbankError) as caught:
         Scorer(model).score([_text(model, SENTENCES[0])], [{}, {0: [0]}])
-    assert caught.value.fact.startswith("Heads of ReformerForMaskedLM (reformer) cannot")
+    assert caught.value.fact.startswith("The heads of ReformerForMaskedLM (reformer) cannot")
     assert np.isfinite(Scorer(model).score([_text(model, SENTENCES[0])])[0].words).all()

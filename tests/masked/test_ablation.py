@@ -260,7 +260,7 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
 def test_heads_that_cannot_be_replaced_are_refused_before_anything_is_written(
     tiny_masked_lm: Models, few: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match=r"ReformerForMaskedLM .* cannot be replaced"):
+    with pytest.raises(ModelError, match=r"ReformerForMaskedLM .* cannot be reached"):
         ingest(options(tmp_path / "x.duckdb", few, tiny_masked_lm("reformer")))
     assert not (tmp_path / "x.duckdb").exists()
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from attnbank.ingest.models.attend import (
     Call,
+    Watcher,
     cut_edges,
     find_attention,
     replace_heads,
@@ -84,7 +85,7 @@ def edges_of(cut: set[oracle_attend.Edge], call: int) -> Tensor:
 def test_cut_edges_are_left_out_of_the_softmax(tiny_model: Models, kind: str, padded: bool) -> None:
     """Of the first input alone, from token 6 on; one token of one head loses all its edges."""
     model = load(str(tiny_model(kind)))
-    attention, inputs = model.find_attention(), inputs_of(model, padded=padded)
+    attention, inputs = model.attention, inputs_of(model, padded=padded)
     cut = {(1, 0, head, 6, 4) for head in range(4)} | {(1, 0, 2, 8, other) for other in (5, 7, 8)}
     cut |= {(2, 0, 1, 7, other) for other in range(LENGTHS[0])} | {(2, 0, 3, 9, 9)}
     whole = hidden(model, inputs)
@@ -121,25 +122,33 @@ def test_cut_edges_are_left_out_of_the_softmax(tiny_model: Models, kind: str, pa
 def test_cut_edges_with_attention_code_of_its_own(tiny_model: Models, kind: str) -> None:
     """The weights are those of the whole model, divided by their sum without the edges."""
     model = load(str(tiny_model(kind)))
-    attention, inputs = model.find_attention(), inputs_of(model)
+    attention, inputs = model.attention, inputs_of(model)
     assert attention.is_own_code and len(attention.sites) == 3
-    segments = torch.zeros_like(inputs["input_ids"])
-    maps = model.attentions(inputs["input_ids"], inputs["attention_mask"], segments)
     cut = {(1, 0, 2, 6, other) for other in (3, 5, 6)} | {(1, 0, 1, 7, at) for at in range(12)}
     edges = edges_of(cut, 1)
+
+    def maps(before: Watcher | None = None) -> list[Tensor]:
+        seen: list[Tensor] = []
+
+        def keep(call: Call) -> None:
+            assert call.weights is not None
+            seen.append(call.weights)
+
+        with attention.watch(before, keep):
+            hidden(model, inputs)
+        return seen
 
     def cut_those(call: Call) -> None:
         if call.number == 1:
             cut_edges(call, edges)
 
-    with attention.watch(cut_those):
-        result = model.attentions(inputs["input_ids"], inputs["attention_mask"], segments)
-    kept = maps[1].double().masked_fill(edges, 0)
+    whole, result = maps(), maps(cut_those)
+    kept = whole[1].double().masked_fill(edges, 0)
     expected = kept / kept.sum(-1, keepdim=True).clamp(min=1e-300)
     assert float((result[1] - expected).abs().max()) < 1e-6
-    assert not result[1][0, 1, 7].any() and result[1][0, 2, 6, 4] > maps[1][0, 2, 6, 4]
-    assert torch.equal(result[0], maps[0]) and torch.equal(result[1][1], maps[1][1])
-    assert not torch.equal(result[2][0], maps[2][0]) and torch.equal(result[2][1], maps[2][1])
+    assert not result[1][0, 1, 7].any() and result[1][0, 2, 6, 4] > whole[1][0, 2, 6, 4]
+    assert torch.equal(result[0], whole[0]) and torch.equal(result[1][1], whole[1][1])
+    assert not torch.equal(result[2][0], whole[2][0]) and torch.equal(result[2][1], whole[2][1])
 
 
 @pytest.mark.usual("bert-zero", "llama-given", "deberta-given")
@@ -150,7 +159,7 @@ def test_a_replaced_head_is_that_of_a_hook_on_the_output_projection(
 ) -> None:
     """To the bit: the input of the projection is all heads side by side."""
     model = load(str(tiny_model(kind)))
-    attention, inputs = model.find_attention(), inputs_of(model)
+    attention, inputs = model.attention, inputs_of(model)
     projection = attention.sites[1].projection
     size = attention.sites[1].output_weights().shape[1]
     given = torch.linspace(-1, 1, len(HEADS) * size).reshape(len(HEADS), size)
@@ -186,7 +195,7 @@ def test_uniform_attention_is_even_over_what_a_token_may_attend_to(
 ) -> None:
     """Within a window, too, and without padding."""
     model = load(str(tiny_model(kind)))
-    attention, inputs = model.find_attention(), inputs_of(model)
+    attention, inputs = model.attention, inputs_of(model)
 
     def even_out(call: Call) -> None:
         if call.number == 1:
@@ -216,7 +225,7 @@ def test_a_pass_has_the_same_bits_whether_it_is_watched_or_not(
         attention = find_attention(module, inputs, maps)
     else:
         model = load(str(tiny_model(kind)))
-        module, attention, inputs = model.module, model.find_attention(), inputs_of(model)
+        module, attention, inputs = model.module, model.attention, inputs_of(model)
     seen: list[int] = []
 
     def run() -> Tensor:
@@ -265,7 +274,7 @@ def sparse_model() -> Any:
 
 def test_a_pass_of_another_thread_is_not_watched(tiny_model: Models) -> None:
     model = load(str(tiny_model("bert")))
-    attention, inputs = model.find_attention(), inputs_of(model)
+    attention, inputs = model.attention, inputs_of(model)
     whole, others = hidden(model, inputs), []
 
     def silence(call: Call) -> None:
@@ -311,6 +320,24 @@ def test_the_sites_of_an_encoder_and_a_decoder() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "layers", "is_linear"),
+    [
+        ("t5", [f"encoder.block.{number}" for number in range(3)], True),  # not their parts
+        ("albert", ["encoder.albert_layer_groups.0"] * 3, True),
+        ("lfm2", ["layers.1", "layers.2"], True),
+        ("qwen3-next", ["layers.1", "layers.2"], False),  # a gate comes before the projection
+        ("mpnet", [f"encoder.layer.{number}" for number in range(3)], True),
+    ],
+)
+def test_the_layers_of_sites_and_whether_their_heads_add_up(
+    tiny_model: Models, kind: str, layers: list[str], is_linear: bool
+) -> None:
+    sites = load(str(tiny_model(kind))).attention.sites
+    assert [site.layer for site in sites] == layers
+    assert {site.is_linear for site in sites} == {is_linear}
+
+
+@pytest.mark.parametrize(
     ("make", "why"),
     [
         (lambda: transformers.DiffLlamaConfig(**SIZE), "computes attention 6 times for 3 maps"),
@@ -334,7 +361,7 @@ def test_layers_are_not_run_again_below_the_first_one_that_changes(
     tiny_model: Models, kind: str
 ) -> None:
     model = load(str(tiny_model(kind)))
-    attention, inputs = model.find_attention(), inputs_of(model, padded=False)
+    attention, inputs = model.attention, inputs_of(model, padded=False)
     assert attention.can_replay
     last = len(attention.sites) - 1
     seen: list[int] = []
@@ -363,7 +390,7 @@ def test_layers_that_change_the_output_of_others_are_run_again(tiny_model: Model
         arguments[0].mul_(1.5)
 
     hook = model.module.encoder.layer[2].register_forward_pre_hook(change)
-    attention, inputs = model.find_attention(), inputs_of(model)
+    attention, inputs = model.attention, inputs_of(model)
     assert not attention.can_replay
     outputs: list[Any] = []
     with attention.watch(outputs=outputs):

@@ -58,7 +58,11 @@ FAMILIES = {
         "layers", "attention.query_key_value", "attention.dense", values="of each head"
     ),
     **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), _LLAMA),
-    **dict.fromkeys(("gemma2", "gemma3_text"), _LLAMA),
+    **dict.fromkeys(("gemma2", "gemma3_text", "granite"), _LLAMA),
+    "opt": Family("decoder.layers", "self_attn.v_proj", "self_attn.out_proj"),
+    "bloom": Family(
+        "h", "self_attention.query_key_value", "self_attention.dense", values="of each head"
+    ),
 }
 """By the model_type of the config."""
 

@@ -177,6 +177,9 @@ _OF_WORDPIECES: dict[str, Callable[[int], Any]] = {
     "qwen3": lambda vocab: _made("Qwen3", head_dim=12, **_DECODER)(vocab + 1),
     "gemma-own": _made("Gemma", head_dim=12, **_DECODER),
     "gemma2": _made("Gemma2", head_dim=12, sliding_window=8, **_DECODER),
+    "opt": _made("OPT", ffn_dim=64, word_embed_proj_dim=32, **_DECODER),
+    "granite": _made("Granite", attention_multiplier=0.3, **_DECODER),
+    "bloom": _made("Bloom", bos_token_id=0, eos_token_id=0),
     "gemma3": _made("Gemma3Text", head_dim=12, sliding_window=8, **_DECODER),
 }  # fmt: skip
 
