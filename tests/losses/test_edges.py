@@ -314,3 +314,38 @@ def test_pairs_of_a_file_have_no_edges(bank: Path, tmp_path: Path) -> None:
         _ablate(bank, edges, pairs=(str(file),))
     with pytest.raises(CallError, match="disables heads or cuts edges, not both"):
         _ablate(bank, [*edges, HeadSet("1-1", ((1, 1),), "hand")])
+
+
+AGREE = """
+# newdoc id = one
+1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tdog\tdog\tNOUN\t_\tNumber=Sing\t3\tnsubj\t_\t_
+3\tsleeps\tsleep\tVERB\t_\tMood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin\t0\troot\t_\t_
+4\there\there\tADV\t_\t_\t3\tadvmod\t_\t_
+
+1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tdogs\tdog\tNOUN\t_\tNumber=Plur\t3\tnsubj\t_\t_
+3\tsleep\tsleep\tVERB\t_\tMood=Ind|Number=Plur|Person=3|Tense=Pres|VerbForm=Fin\t0\troot\t_\t_
+4\there\there\tADV\t_\t_\t3\tadvmod\t_\t_
+
+""".lstrip()
+
+
+@pytest.mark.parametrize(("kind", "at"), [("gpt2", "prediction"), ("bert", "word")])
+def test_a_verb_loses_its_subject_where_it_is_predicted(
+    tiny_causal_lm: Models, tiny_masked_lm: Models, ingested: Ingested, tmp_path: Path,
+    kind: str, at: Any,
+) -> None:  # fmt: skip
+    corpus = tmp_path / "agree.conllu"
+    corpus.write_text(AGREE, encoding="utf-8")
+    bank = ingested(corpus, (tiny_masked_lm if kind == "bert" else tiny_causal_lm)(kind))
+    sets = [HeadSet("nsubj", EVERYWHERE, "hand", edges=Edges("nsubj", "head_to_dependent", at))]
+    _ablate(bank, sets, agreement=True, controls=0)
+    pairs = query_bank(
+        bank,
+        "select pair.good_nats, pair.bad_nats, ablated.good_nats, ablated.bad_nats"
+        " from minimal_pair as pair inner join ablated_pair as ablated on ablated.pair = pair.number",
+    )
+    assert len(pairs) == 2
+    for good, bad, good_without, bad_without in pairs:
+        assert good != good_without and bad != bad_without
