@@ -344,7 +344,8 @@ def test_a_verb_loses_its_subject_where_it_is_predicted(
     pairs = query_bank(
         bank,
         "select pair.good_nats, pair.bad_nats, ablated.good_nats, ablated.bad_nats"
-        " from minimal_pair as pair inner join ablated_pair as ablated on ablated.pair = pair.number",
+        " from minimal_pair as pair inner join ablated_pair as ablated"
+        " on ablated.pair = pair.number",
     )
     assert len(pairs) == 2
     for good, bad, good_without, bad_without in pairs:
