@@ -42,6 +42,7 @@ _SOFTMAX = frozenset({torch.softmax, torch.nn.functional.softmax, Tensor.softmax
 _PRODUCT = frozenset({
     torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm
 })  # fmt: skip
+_SAME = 1e-5  # how far apart two computations of the same weights may be
 # Arguments by which an attention module is given the states of an encoder.
 _FROM_ENCODER = ("key_value_states", "encoder_hidden_states")
 _NUMBERED = re.compile(r"\.\d+(?=\.|$)")
@@ -470,10 +471,13 @@ class _Finding:
     def add(self, call: Call) -> None:
         """Record the site of a call (after)."""
         assert call.weights is not None and call.output is not None
-        map_of_call = self._maps[call.number] if call.number < len(self._maps) else None
-        self.is_same = (
-            self.is_same and map_of_call is not None and torch.equal(call.weights, map_of_call)
-        )
+        if call.number < len(self._maps):  # to the bit, but for additions on a GPU in any order
+            maps = self._maps[call.number]
+            self.is_same = (
+                self.is_same
+                and call.weights.shape == maps.shape
+                and torch.allclose(call.weights, maps, rtol=0, atol=_SAME)
+            )
         module, is_cross = self._running[-1]
         assert call.module in (None, module)
         self.sites.append(Site(self._names[module], call.heads, is_cross))
