@@ -23,7 +23,6 @@ from oracle_statistics import interval
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import Report
 from attnbank.queries import open_bank
-from attnbank.sql.errors import CallError
 
 WAYS: dict[str, dict[str, Any]] = {
     "special": {},
@@ -207,29 +206,6 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
         assert sorted(row for row in offsets if row[2] == "either") == [
             (-distance, len(both), "either", both.count(distance)) for distance in (3, 2, 1)
         ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "told"),
-    [
-        ("bert", {"bos": True}, r"puts \[CLS\] before the text"),
-        ("bert", {"first_word": "word"}, r"in .*, \[CLS\] precedes the text"),
-        ("t5", {"first_word": "word"}, "the attention is not causal"),
-        ("gpt2", {"bos_token": "no such token"}, "has no token no such token"),
-        ("gpt2", {"bos": True, "first_word": "word"}, r"<\|endoftext\|> precedes the text"),
-    ],
-)
-def test_an_option_with_nothing_to_act_on_is_refused(
-    tmp_path: Path,
-    sample: Path,
-    tiny_model: Models,
-    kind: str,
-    options: dict[str, Any],
-    told: str,
-) -> None:
-    corpus, folder = (str(sample / "stories.conllu"),), str(tiny_model(kind))
-    with pytest.raises(CallError, match=told):
-        ingest(IngestOptions(corpus, tmp_path / "b.duckdb", folder, **options))
 
 
 def test_encoders_are_judged_in_both_directions(full_bank: Path) -> None:

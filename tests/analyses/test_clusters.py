@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import new_banks
 import pytest
 from bank_factory import BankFactory
-from fixture_types import Models
 from oracle_statistics import sign_flips
 from polars.testing import assert_frame_equal
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import Bank, open_bank
 
 BY_CLUSTERS = (
@@ -38,25 +35,9 @@ def parts(sample: Path) -> list[str]:
     return ["\n\n".join(blocks[at::3]) + "\n\n" for at in range(3)]
 
 
-def opened(path: Path, texts: dict[str, str], model: Path) -> Bank:
-    """A bank of the texts, which are files of these names, in one corpus."""
-    folder = path / "corpus"
-    folder.mkdir(parents=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    bank = new_banks.put(path / "bank.duckdb")
-    ingest(IngestOptions((str(folder),), bank, str(model)))
-    return open_bank(bank)
-
-
 @pytest.fixture(scope="module")
-def banks(
-    parts: list[str],
-    tiny_model: Models,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[dict[str, Bank]]:
+def banks(parts: list[str], bank_of: BankFactory) -> Iterator[dict[str, Bank]]:
     """The same sentences in one file, in three, as three documents, and one part as a document."""
-    model, folder = tiny_model("bert"), tmp_path_factory.mktemp("clusters")
     marked = [f"# newdoc id = d{at}\n{part}" for at, part in enumerate(parts)]
     texts = {
         "one": {"a.conllu": "".join(parts)},
@@ -64,7 +45,7 @@ def banks(
         "documents": {"a.conllu": "".join(marked)},
         "mixed": {"0.conllu": parts[0], "1.conllu": marked[1], "2.conllu": parts[2]},
     }
-    found = {name: opened(folder / name, files, model) for name, files in texts.items()}
+    found = {name: open_bank(bank_of(files)) for name, files in texts.items()}
     yield found
     for bank in found.values():
         bank.close()

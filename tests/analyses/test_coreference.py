@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import new_banks
 import oracle_coreference as slow
 import pytest
+from bank_factory import BankFactory
 from bank_rows import query_bank
 from case_bank import make_bank
-from fixture_types import Models
 from oracle_statistics import difference_of_shares, interval, pairs_of, sign_flips
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import MINILM
 
 KINDS = ["all", "pronoun", "proper", "nominal"]
@@ -53,22 +51,9 @@ class Case:
         ).fetchall()
 
 
-def _make(folder: Path, source: Path, model: str = MINILM, **options: Any) -> Path:
-    bank = folder / "bank.duckdb"
-    settings: dict[str, Any] = {"context": "document", "max_tokens": 128} | options
-    if not bank.exists():
-        new_banks.put(bank)
-    ingest(IngestOptions((str(source),), bank, model, **settings))
-    return bank
-
-
 @pytest.fixture(scope="module")
-def case(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Models
-) -> Iterator[Case]:
-    bank = _make(
-        tmp_path_factory.mktemp("coreference"), sample, str(tiny_model("bert")), max_tokens=90
-    )
+def case(sample: Path, bank_of: BankFactory) -> Iterator[Case]:
+    bank = bank_of("sample", context="document", max_tokens=90)
     with duckdb.connect(str(bank), read_only=True) as connection:
         yield Case(connection, slow.conllu(sorted(sample.glob("*.conllu"))))
 
@@ -82,9 +67,9 @@ def test_the_sample(case: Case) -> None:
 
 
 @pytest.mark.slow
-def test_a_decoder(tmp_path: Path, sample: Path, tiny_model: Models) -> None:
+def test_a_decoder(sample: Path, bank_of: BankFactory) -> None:
     """It sees only mentions whose heads stand before."""
-    bank = _make(tmp_path, sample, str(tiny_model("gpt2")), max_tokens=90, first_word="word")
+    bank = bank_of("sample", "gpt2", context="document", max_tokens=90, first_word="word")
     with duckdb.connect(str(bank), read_only=True) as connection:
         corpus = slow.conllu(sorted(sample.glob("*.conllu")))
         corpus.causal = True
@@ -95,9 +80,10 @@ def test_a_decoder(tmp_path: Path, sample: Path, tiny_model: Models) -> None:
 
 
 @pytest.mark.slow
-def test_on_gum(tmp_path: Path, corpora: Path) -> None:
+def test_on_gum(corpora: Path, bank_of: BankFactory) -> None:
     source = corpora / "gum-dev.conllu"
-    with duckdb.connect(str(_make(tmp_path, source)), read_only=True) as connection:
+    bank = bank_of(source, MINILM, context="document", max_tokens=128)
+    with duckdb.connect(str(bank), read_only=True) as connection:
         case = Case(connection, slow.conllu([source]))
         _check_mentions(case)
         _check_candidates(case)
@@ -234,11 +220,13 @@ def _check_heads(case: Case, singletons: bool = True) -> int:
 
 
 @pytest.mark.slow
-def test_runs(tmp_path: Path, sample: Path, tiny_model: Models) -> None:
+def test_runs(bank_of: BankFactory) -> None:
     """By default the newest run of documents; one of sentences by its name, and not by itself."""
-    model = str(tiny_model("bert"))
-    for context, max_tokens in (("document", 60), ("document", 90), ("sentence", 96)):
-        bank = _make(tmp_path, sample, model, context=context, max_tokens=max_tokens)
+    bank = bank_of.in_turn(
+        ("sample", "bert", {"context": "document", "max_tokens": 60}),
+        ("sample", "bert", {"context": "document", "max_tokens": 90}),
+        ("sample", "bert", {"context": "sentence", "max_tokens": 96}),
+    )
     with duckdb.connect(str(bank), read_only=True) as connection:
 
         def judged(arguments: str = "") -> list[Any]:

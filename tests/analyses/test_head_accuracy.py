@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import new_banks
 import oracle_reference as slow
 import pytest
 import transformers
+from bank_factory import BankFactory
 from bank_peaks import peaks
 from fixture_types import Models
 from oracle_pieces import SPACE, SlowPieces
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.options import MINILM
 
@@ -37,11 +36,6 @@ def _slow_model(model: str) -> tuple[Any, Any]:
     is_t5 = config.model_type == "t5"
     kind = transformers.T5EncoderModel if is_t5 else transformers.AutoModel
     return tokenizer, kind.from_pretrained(folder, attn_implementation="eager").eval()
-
-
-def _bank(path: Path, corpus: Path, model: str, **options: Any) -> duckdb.DuckDBPyConnection:
-    ingest(IngestOptions((str(corpus),), new_banks.put(path), model, **options))
-    return duckdb.connect(str(path), read_only=True)
 
 
 def _batches(
@@ -68,8 +62,9 @@ def _counts(
     return {tuple(row[:4]): (row[4], row[5]) for row in rows}
 
 
-def _compare(path: Path, corpus: Path, model: str, subword: str, **split: Any) -> Counts:
-    with _bank(path, corpus, model, subword=subword) as connection:
+def _compare(bank_of: BankFactory, corpus: Path, model: str, subword: str, **split: Any) -> Counts:
+    bank = bank_of(corpus, MINILM if model == MINILM else Path(model), subword=subword)
+    with duckdb.connect(str(bank), read_only=True) as connection:
         return _compare_bank(connection, corpus, model, subword, **split)
 
 
@@ -95,12 +90,10 @@ def _compare_bank(
 
 
 @pytest.fixture(scope="module")
-def gum(
-    tmp_path_factory: pytest.TempPathFactory, corpora: Path
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def gum(corpora: Path, bank_of: BankFactory) -> Iterator[duckdb.DuckDBPyConnection]:
     """GUM's development set, minilm."""
-    path = tmp_path_factory.mktemp("gum") / "b.duckdb"
-    with _bank(path, corpora / "gum-dev.conllu", MINILM) as connection:
+    bank = bank_of(corpora / "gum-dev.conllu", MINILM)
+    with duckdb.connect(str(bank), read_only=True) as connection:
         yield connection
 
 
@@ -112,8 +105,8 @@ def test_on_the_sample_with_minilm(sample_bank: Path, sample: Path) -> None:
 
 
 @pytest.mark.slow
-def test_first_pieces_on_the_sample(tmp_path: Path, sample: Path) -> None:
-    found = _compare(tmp_path / "b.duckdb", sample / "stories.conllu", MINILM, "first")
+def test_first_pieces_on_the_sample(sample: Path, bank_of: BankFactory) -> None:
+    found = _compare(bank_of, sample / "stories.conllu", MINILM, "first")
     assert len({key[1:3] for key in found}) == 72
 
 
@@ -147,7 +140,7 @@ POSSESSORS = """\
 
 @pytest.mark.slow
 def test_a_possessor_is_judged_at_its_clitic_alone(
-    tmp_path: Path, sample: Path, tiny_model: Models
+    tmp_path: Path, sample: Path, tiny_model: Models, bank_of: BankFactory
 ) -> None:
     """The bare ' of a plural is one; an opening quotation mark after a pronoun is none."""
     corpus = tmp_path / "corpus"
@@ -158,7 +151,8 @@ def test_a_possessor_is_judged_at_its_clitic_alone(
     trees = slow.trees(sorted(corpus.glob("*.conllu")))
     folder = str(tiny_model("bert"))
     tokenizer, module = _slow_model(folder)
-    with _bank(tmp_path / "b.duckdb", corpus, folder) as connection:
+    bank = bank_of(corpus, Path(folder))
+    with duckdb.connect(str(bank), read_only=True) as connection:
         batches = _batches(connection, trees)
         expected = slow.count(batches, tokenizer, module, subword="mean", possessive=True)
         assert _counts(connection, possessive=True) == expected
@@ -182,19 +176,19 @@ def test_a_possessor_is_judged_at_its_clitic_alone(
 @pytest.mark.usual("bert")
 @pytest.mark.parametrize("kind", ["bert", "electra", "distilbert", "albert", "deberta"])
 def test_with_tiny_encoders(
-    tmp_path: Path, few_stories: Path, tiny_model: Models, kind: str
+    few_stories: Path, tiny_model: Models, kind: str, bank_of: BankFactory
 ) -> None:
-    _compare(tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean")
+    _compare(bank_of, few_stories, str(tiny_model(kind)), "mean")
 
 
 @pytest.mark.slow  # causal models: test_causal_models.py
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama"])
 def test_with_tiny_byte_level_models(
-    tmp_path: Path, few_stories: Path, tiny_model: Models, kind: str
+    few_stories: Path, tiny_model: Models, kind: str, bank_of: BankFactory
 ) -> None:
     is_causal = kind != "roberta"
     _compare(
-        tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean",
+        bank_of, few_stories, str(tiny_model(kind)), "mean",
         byte_level=True, causal=is_causal, apart=is_causal,
     )  # fmt: skip
 
@@ -205,16 +199,12 @@ def test_with_tiny_byte_level_models(
     [("xlm-roberta", SPACE), ("t5", SPACE), ("mistral", SPACE), ("llama-2", SPACE), ("gemma", "")],
 )
 def test_with_tiny_sentencepiece_models(
-    tmp_path: Path,
-    few_stories: Path,
-    tiny_model: Models,
-    kind: str,
-    before_text: str,
+    few_stories: Path, tiny_model: Models, kind: str, before_text: str, bank_of: BankFactory
 ) -> None:
     split = SlowPieces(tiny_model(kind), before_text=before_text)
     is_causal = kind not in ("xlm-roberta", "t5")
     _compare(
-        tmp_path / "b.duckdb", few_stories, str(tiny_model(kind)), "mean",
+        bank_of, few_stories, str(tiny_model(kind)), "mean",
         split=split, causal=is_causal, apart=is_causal,
     )  # fmt: skip
 

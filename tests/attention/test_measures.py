@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
+import duckdb
 import numpy as np
 import oracle_measures
 import pytest
@@ -14,6 +15,7 @@ import transformers
 from bank_factory import BankFactory
 from bank_rows import query_bank
 from fixture_types import Models
+from oracle_maps import maps_of
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.measures import (
@@ -77,16 +79,8 @@ def _maps(bank: Path) -> dict[int, tuple[list[list[str]], np.ndarray]]:
         pieces = query_bank(
             bank, "select pieces from position where sequence = ? order by position", [sequence]
         )
-        rows = query_bank(
-            bank,
-            "select layer, head, weights from attention where sequence = ?"
-            " order by layer, head, from_position",
-            [sequence],
-        )
-        layers, heads = (len({row[at] for row in rows}) for at in (0, 1))
-        maps = np.array([row[2] for row in rows])
-        shape = (layers, heads, len(pieces), len(pieces))
-        inputs[sequence] = ([row[0] for row in pieces], maps.reshape(shape))
+        with duckdb.connect(str(bank), read_only=True) as connection:
+            inputs[sequence] = ([row[0] for row in pieces], maps_of(connection, sequence))
     return inputs
 
 
@@ -106,14 +100,10 @@ def _expected(
     return oracle_measures.rollout(weights)[:, None]
 
 
-def _compare(folder: Path, bank: Path, measure: Measure, subword: Any = "mean") -> None:
-    unit: Any = "token" if measure == "rollout" else "word"
-    ingest(
-        IngestOptions(
-            (str(STORIES),), bank, model=str(folder), measure=measure, unit=unit, subword=subword,
-            limit=2, seed=3,
-        )
-    )  # fmt: skip
+def _compare(bank_of: BankFactory, folder: Path, measure: Measure, subword: str = "mean") -> None:
+    unit = "token" if measure == "rollout" else "word"
+    own: dict[str, Any] = {"measure": measure, "unit": unit, "subword": subword}
+    bank = bank_of("stories", folder, limit=2, seed=3, **own)
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     takes_segments = load(str(folder)).takes_segments
@@ -135,19 +125,19 @@ def _compare(folder: Path, bank: Path, measure: Measure, subword: Any = "mean") 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family(
-    folders: dict[str, Path], tmp_path: Path, family: str, measure: Measure
+    folders: dict[str, Path], family: str, measure: Measure, bank_of: BankFactory
 ) -> None:
     if measure == "residual-norms" and family in NOT_RESIDUAL:
         fact = f"^--measure residual-norms is not known for {NOT_RESIDUAL[family]} "
         with pytest.raises(ModelError, match=fact):
             load(str(folders[family]), measure=measure)
         return
-    _compare(folders[family], tmp_path / "bank.duckdb", measure)
+    _compare(bank_of, folders[family], measure)
 
 
 @pytest.mark.slow
-def test_from_the_first_piece(folders: dict[str, Path], tmp_path: Path) -> None:
-    _compare(folders["bert"], tmp_path / "bank.duckdb", "norms", "first")
+def test_from_the_first_piece(folders: dict[str, Path], bank_of: BankFactory) -> None:
+    _compare(bank_of, folders["bert"], "norms", "first")
 
 
 def test_a_family_that_is_not_known_is_refused_in_one_line(folders: dict[str, Path]) -> None:
@@ -223,19 +213,6 @@ def one_input(model: Model) -> PaddedInputs:
     positions = tuple(Position("token", at, "x", at, at + 1) for at in range(len(tokens)))
     encoded = Encoded(tokens, (0,) * len(tokens), ("x",) * len(tokens), positions)
     return PaddedInputs([encoded], ids, mask, segments)
-
-
-@pytest.mark.parametrize(
-    ("options", "fact"),
-    [
-        ({"measure": "rollout"}, "--measure rollout multiplies attention maps"),
-        ({"measure": "norms", "unit": "token", "gradients": True}, "about the weights of heads"),
-        ({"measure": "norm"}, "'norm' is not a valid value of --measure"),
-    ],
-)
-def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], fact: str) -> None:
-    with pytest.raises(CallError, match=fact):
-        ingest(IngestOptions((str(STORIES),), tmp_path / "bank.duckdb", model="minilm", **options))
 
 
 @pytest.mark.slow

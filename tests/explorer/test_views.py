@@ -263,29 +263,6 @@ def test_a_head_tells_what_got_worse_without_it(
             assert "Ablation" not in seen(client, f"/head/{head}", run=run).text
 
 
-@pytest.mark.slow
-def test_examples_from_heads_to_dependents_are_as_the_analysis_counts(
-    client: Client, explored: Path
-) -> None:
-    with open_bank(explored) as bank:
-        scores = bank.query("head_accuracy", relation="obj")
-    direction = "head_to_dependent"
-    best = scores.filter(direction=direction).sort("accuracy").row(-1, named=True)
-    page = seen(
-        client, f"/head/{best['layer']}-{best['head']}", relation="obj", direction=direction
-    )
-    _check_examples(page, best["correct"], best["n"])
-
-
-@pytest.mark.slow
-def test_the_map_has_every_head(client: Client, explored: Path, runs: dict[str, str]) -> None:
-    page = seen(client, "/map")
-    with open_bank(explored) as bank:
-        heads = bank.query("head_embedding").height
-    assert sum(link.startswith("/head/") for link in page.links) == 3 * heads  # map, grid and table
-    assert f"Run: {runs['pair']}" in page.text
-
-
 def test_sentences_are_those_that_find_finds(client: Client, explored: Path) -> None:
     with open_bank(explored) as bank:
         found = bank.find(REQUEST, context=False)
@@ -598,25 +575,6 @@ def test_hostile_words_are_words(client: Client, runs: dict[str, str]) -> None:
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     page = seen(client, "/sentence", sentence=name, run=odd)
     assert "<script>alert(1)</script>" in page.text and "שלום" in page.text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("relation", "direction"), [("obj", "head_to_dependent"), ("all", "dependent_to_head")]
-)
-def test_the_errors_of_a_head_are_those_of_the_analysis(
-    client: Client, explored: Path, relation: str, direction: str
-) -> None:
-    with open_bank(explored) as bank:
-        errors = bank.query("head_error", head="1-2", relation=relation, direction=direction)
-    _check_errors(seen(client, "/head/1-2", relation=relation, direction=direction), errors)
-
-
-@pytest.mark.slow
-def test_an_example_is_opened_with_its_words_marked(client: Client) -> None:
-    page = seen(client, "/head/1-2", relation="obj")
-    links = [link for link in page.links if link.startswith("/sentence?")]
-    assert links and all(len(seen(client, link).marked) == 2 for link in links[:4])
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.ingest.models.loading import load
 from attnbank.queries import open_bank
-from attnbank.queries.pictures import Look
 from attnbank.sql import registry
 
 REQUEST = "pattern { V -[obj]-> O }"
@@ -47,21 +46,6 @@ def test_a_view_with_a_picture_gives_it_as_a_file(
     seen(client, path, **given)
     for kind, begin in (("SVG", b"<svg"), ("PDF", b"%PDF"), ("PNG", b"\x89PNG")):
         assert taken(client, f"Download {kind}").startswith(begin)
-
-
-@pytest.mark.slow
-def test_the_file_shows_what_the_view_shows(client: Client, explored: Path) -> None:
-    """The relation that was asked for, with the colours stretched as in the grid."""
-    files = {
-        stretch: client.get(f"/answers/any/head_accuracy.svg?relation=obj&stretch={stretch}").text
-        for stretch in ("", "1")
-    }
-    with open_bank(explored) as bank:
-        for stretch, text in files.items():
-            look = Look(stretch=bool(stretch))
-            made = bank.picture("head_accuracy", relation="obj", look=look)
-            assert text == made.as_bytes(".svg").decode()
-    assert files[""] != files["1"]
 
 
 def test_a_head_that_is_always_right_pages_on_too(client: Client, explored: Path) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import new_banks
 import planning
 import pytest
 import torch
@@ -16,10 +15,9 @@ from crashes import ingest_part
 from direct_attention import check_stored_attention, load_directly
 from fixture_types import Models, Options
 
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import estimate, ingest
 from attnbank.ingest.options import MINILM
 from attnbank.ingest.progress import Progress
-from attnbank.sql.errors import CallError
 
 CHOICES: list[dict[str, Any]] = [
     {"context": "document"},
@@ -38,10 +36,9 @@ CHOICES: list[dict[str, Any]] = [
     "options", CHOICES, ids=lambda each: "-".join(map(str, each.values())) or "usual"
 )
 def test_the_estimate_is_what_the_ingest_does(
-    tmp_path: Path, few: Path, tiny_model: Models, options: dict[str, Any]
+    tmp_path: Path, few: Path, options: dict[str, Any], options_for: Options
 ) -> None:
-    chosen = IngestOptions((str(few),), tmp_path / "b.duckdb", str(tiny_model("bert")), **options)
-    new_banks.put(chosen.bank)
+    chosen = options_for(tmp_path / "b.duckdb", few, **options)
     expected = estimate(chosen)
     report = ingest(chosen)
     for name in ("inputs", "sentences", "words", "weights", "skipped"):
@@ -142,40 +139,6 @@ def test_a_run_is_found_again_by_what_shapes_it(tmp_path: Path, options_for: Opt
         (None, None, None), ("true", None, None), (None, "4", "0"), (None, "4", "1"),
         (None, None, "0"), (None, None, "2"),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "fact"),
-    [
-        ({"context": "paragraph"}, "not a valid value of --context"),
-        ({"context": "pair"}, "cuts segments between tokens"),
-        ({"truncate": True}, "--truncate keeps the first input"),
-        ({"context": "pair", "unit": "token", "truncate": True}, "--truncate keeps the first"),
-        ({"limit": 0}, "--limit is out of range"),
-        ({"context": "document", "seed": 4}, "--seed has no effect"),
-        ({"unit": "token", "subword": "first"}, "--subword merges the pieces"),
-        ({"revision": "main"}, "--revision is for models of the hub"),
-        ({"context": "document", "max_tokens": 97}, "takes at most 96 tokens"),
-        ({"context": "document", "max_tokens": 2}, "no room for text: 2 tokens are special"),
-        (
-            {"context": "pair", "unit": "token", "max_tokens": 4},
-            "no room for text: 3 tokens are special",
-        ),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    tmp_path: Path,
-    few: Path,
-    tiny_model: Models,
-    options: dict[str, Any],
-    fact: str,
-) -> None:
-    chosen = IngestOptions((str(few),), tmp_path / "b.duckdb", str(tiny_model("bert")), **options)
-    for call in (ingest, estimate):
-        with pytest.raises(CallError, match=fact) as error:
-            call(chosen)
-        assert error.value.remedy
-    assert not (tmp_path / "b.duckdb").exists()
 
 
 @pytest.mark.slow

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from command_line import Cli
 from crashes import COUNT, stop_before, take_count
@@ -46,7 +46,6 @@ COMMAND = [
 SHARES = (0.2, 0.5, 0.9)
 """Where in its statements the command is stopped, of all of them."""
 
-Ingested = Callable[..., Path]
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
@@ -64,13 +63,16 @@ def _rows(bank: Path) -> Rows:
 
 @pytest.fixture(scope="module")
 def ready(
-    tiny_causal_lm: Models, ingested: Ingested, few: Path, tmp_path_factory: pytest.TempPathFactory
+    tiny_causal_lm: Models,
+    bank_of: BankFactory,
+    few: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A folder of a bank of a run over a few sentences, its model, and a file of pairs."""
     folder = tmp_path_factory.mktemp("ready")
     corpus = Path(shutil.copytree(few, folder / "corpus"))
     (corpus / "agreement.conllu").write_text(AGREEMENT, encoding="utf-8")
-    shutil.copy(ingested(corpus, tiny_causal_lm("gpt2")), folder / "bank.duckdb")
+    shutil.copy(bank_of(corpus, tiny_causal_lm("gpt2")), folder / "bank.duckdb")
     shutil.copytree(tiny_causal_lm("gpt2"), folder / "model")
     (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
     return folder

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from fixture_types import Models
 
 from attnbank.ingest import (
     AblateOptions,
     HeadSet,
-    IngestOptions,
     LossOptions,
     ablate,
     import_export,
-    ingest,
     merge_banks,
     surprisal,
 )
@@ -37,13 +36,12 @@ def model(tiny_model: Models) -> str:
 
 
 @pytest.fixture(scope="module")
-def measured(model: str, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(model: str, tmp_path_factory: pytest.TempPathFactory, bank_of: BankFactory) -> Path:
     """A bank with one run, an ablation of it, and pairs of a file and of the trees."""
     folder = tmp_path_factory.mktemp("measured")
     pairs = folder / "pairs.tsv"
     pairs.write_text("good\tbad\nThe cat sleeps.\tThe cat sleep.\n", encoding="utf-8")
-    bank = folder / "bank.duckdb"
-    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
+    bank = bank_of("press", Path(model), to=folder)
     options = AblateOptions(controls=1, agreement=True, pairs=(str(pairs),), model=model)
     ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
     assert all(_told(bank).values())
@@ -84,10 +82,10 @@ def test_exported_and_imported(measured: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> None:
+def test_merged(measured: Path, model: str, tmp_path: Path, bank_of: BankFactory) -> None:
     """Words get other ids, since another corpus comes first; what two banks have is taken once."""
-    first, out = tmp_path / "first.duckdb", tmp_path / "out.duckdb"
-    ingest(IngestOptions((str(sample / "stories.conllu"),), first, model, limit=3))
+    out = tmp_path / "out.duckdb"
+    first = bank_of("stories", Path(model), limit=3, to=tmp_path / "first.duckdb")
     surprisal(first, options=LossOptions(model=model))
     same = tmp_path / "same.duckdb"
     same.write_bytes(measured.read_bytes())
@@ -109,13 +107,12 @@ def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_was_measured_of_a_part_is_not_merged(
-    model: str, sample: Path, tmp_path: Path
+    model: str, tmp_path: Path, bank_of: BankFactory
 ) -> None:
-    shards = []
-    for number in (1, 2):
-        shards.append(tmp_path / f"{number}.duckdb")
-        options: dict[str, Any] = {"shard": f"{number}/2"}
-        ingest(IngestOptions((str(sample),), shards[-1], model, name="sample", **options))
+    shards = [
+        bank_of("sample", Path(model), shard=f"{number}/2", to=tmp_path / f"{number}.duckdb")
+        for number in (1, 2)
+    ]
     surprisal(shards[0], options=LossOptions(model=model))
     done = merge_banks(tmp_path / "out.duckdb", shards)
     assert any("(surprisal) was not copied" in note for note in done.notes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import oracle_ablation
 import oracle_words
 import pytest
 import transformers
+from bank_factory import BankFactory
 from bank_rows import model_of, query_bank
 from fixture_types import Models
 
@@ -30,8 +30,6 @@ from attnbank.sql.errors import CallError
 
 LAYERS, HEADS = 3, 4
 
-Ingested = Callable[..., Path]
-
 
 @pytest.fixture
 def causal(tiny_model: Models) -> Path:
@@ -40,9 +38,9 @@ def causal(tiny_model: Models) -> Path:
 
 
 @pytest.fixture
-def bank(causal: Path, few: Path, ingested: Ingested) -> Path:
+def bank(causal: Path, few: Path, bank_of: BankFactory, tmp_path: Path) -> Path:
     """A bank with one run over two sentences."""
-    return ingested(few / "press.conllu", causal)
+    return bank_of(few / "press.conllu", causal, to=tmp_path)
 
 
 def _sets(bank: Path, name: str = "a") -> dict[str, set[tuple[int, int]]]:
@@ -229,9 +227,11 @@ def test_names_that_cannot_be_used(name: str, bank: Path) -> None:
 
 
 def test_a_model_whose_heads_cannot_be_replaced_is_refused_before_anything_is_written(
-    tiny_masked_lm: Models, few: Path, ingested: Ingested, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bank = ingested(few / "press.conllu", tiny_masked_lm("reformer"))
+    tiny_masked_lm: Models, few: Path, tmp_path: Path, bank_of: BankFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    model = tiny_masked_lm("reformer")
+    bank = bank_of(few / "press.conllu", model, to=tmp_path / "bank.duckdb")
     capsys.readouterr()
     assert _ablate(bank, "--heads", "1-1") == 1
     error = capsys.readouterr().err

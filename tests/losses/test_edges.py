@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import oracle_words
 import pyarrow as pa
 import pytest
 import transformers
+from bank_factory import BankFactory
 from bank_rows import model_of, query_bank
 from command_line import Cli
 from fixture_types import Models
@@ -27,7 +27,6 @@ from attnbank.sql.errors import CallError
 
 LAYERS, HEADS = 3, 4
 EVERYWHERE = tuple((layer, head) for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1))
-Ingested = Callable[..., Path]
 Pairs = set[tuple[int, int]]
 
 
@@ -37,9 +36,9 @@ def causal(tiny_model: Models) -> Path:
 
 
 @pytest.fixture
-def bank(causal: Path, few: Path, ingested: Ingested) -> Path:
+def bank(causal: Path, few: Path, tmp_path: Path, bank_of: BankFactory) -> Path:
     """A bank with one run over two sentences."""
-    return ingested(few / "press.conllu", causal)
+    return bank_of(few / "press.conllu", causal, to=tmp_path / "bank.duckdb")
 
 
 def _finder(bank: Path, edges: Edges, *, is_causal: bool = False) -> EdgeFinder:
@@ -162,11 +161,11 @@ def _ablate(bank: Path, sets: list[HeadSet], **options: Any) -> Any:
     ],
 )
 def test_surprisals_without_edges_are_those_of_a_slow_softmax(
-    tiny_causal_lm: Models, tiny_masked_lm: Models, few: Path, ingested: Ingested,
+    tiny_causal_lm: Models, tiny_masked_lm: Models, few: Path, tmp_path: Path, bank_of: BankFactory,
     kind: str, heads: tuple[tuple[int, int], ...], at: Any,
 ) -> None:  # fmt: skip
     folder = (tiny_masked_lm if kind == "bert" else tiny_causal_lm)(kind)
-    bank = ingested(few / "press.conllu", folder)
+    bank = bank_of(few / "press.conllu", folder, to=tmp_path / "bank.duckdb")
     edges = Edges("det", "both", at)
     report = _ablate(bank, [HeadSet("det", heads, "hand", edges=edges)], controls=1)
     assert report.edges["det"] > 1 and not report.missing_edges
@@ -333,12 +332,13 @@ AGREE = """
 
 @pytest.mark.parametrize(("kind", "at"), [("gpt2", "prediction"), ("bert", "word")])
 def test_a_verb_loses_its_subject_where_it_is_predicted(
-    tiny_causal_lm: Models, tiny_masked_lm: Models, ingested: Ingested, tmp_path: Path,
+    tiny_causal_lm: Models, tiny_masked_lm: Models, tmp_path: Path, bank_of: BankFactory,
     kind: str, at: Any,
 ) -> None:  # fmt: skip
     corpus = tmp_path / "agree.conllu"
     corpus.write_text(AGREE, encoding="utf-8")
-    bank = ingested(corpus, (tiny_masked_lm if kind == "bert" else tiny_causal_lm)(kind))
+    folder = (tiny_masked_lm if kind == "bert" else tiny_causal_lm)(kind)
+    bank = bank_of(corpus, folder, to=tmp_path / "bank.duckdb")
     sets = [HeadSet("nsubj", EVERYWHERE, "hand", edges=Edges("nsubj", "head_to_dependent", at))]
     _ablate(bank, sets, agreement=True, controls=0)
     pairs = query_bank(

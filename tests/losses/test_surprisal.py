@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import oracle_ablation
 import pytest
 import tiny_models
 import transformers
+from bank_factory import BankFactory
 from bank_rows import change_bank, query_bank
 from command_line import Cli
 from fixture_types import Models
 
 from attnbank.cli.app import run_command_line
-from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
+from attnbank.ingest import LossOptions, surprisal
 from attnbank.ingest.progress import Progress
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
@@ -63,18 +63,13 @@ def causal(tiny_model: Models) -> Path:
     return tiny_model("gpt2")
 
 
-def _fill(bank: Path, corpus: Path, folder: Path, **options: Any) -> Path:
-    ingest(IngestOptions((str(corpus),), bank, str(folder), **options))
-    return bank
-
-
 def test_the_pieces_of_a_masked_word_are_masked_with_those_before_them(
-    tiny_masked_lm: Models, tmp_path: Path
+    tiny_masked_lm: Models, tmp_path: Path, bank_of: BankFactory
 ) -> None:
     """Each piece by the logits of the model, with the later pieces of its word masked, too."""
     folder, corpus = tiny_masked_lm("bert"), tmp_path / "c.txt"
     corpus.write_text("Rain unbelievably stopped\nIt fell on the lighthouse again\n")
-    bank = _fill(tmp_path / "bank.duckdb", corpus, folder, format="lines")
+    bank = bank_of(corpus, folder, format="lines", to=tmp_path / "bank.duckdb")
     surprisal(bank, options=LossOptions(model=str(folder)))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     texts: list[oracle_ablation.Text] = []
@@ -93,9 +88,9 @@ def test_the_pieces_of_a_masked_word_are_masked_with_those_before_them(
 
 @pytest.mark.slow
 def test_again_nothing_is_measured_unless_anew(
-    causal: Path, sample: Path, tmp_path: Path, cli: Cli
+    causal: Path, sample: Path, tmp_path: Path, cli: Cli, bank_of: BankFactory
 ) -> None:
-    bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", causal, limit=3)
+    bank = bank_of(sample / "press.conllu", causal, limit=3, to=tmp_path / "bank.duckdb")
     command = ["-b", str(bank), "surprisal", "--model", str(causal)]
     assert "Measured press/tiny-gpt2" in cli(*command).err
     before = _measured(bank)
@@ -132,14 +127,14 @@ def test_losses_of_an_ingest_are_those_of_the_command(
 
 @pytest.mark.slow
 def test_what_cannot_be_asked_is_told(
-    causal: Path, tiny_model: Models, sample: Path, tmp_path: Path
+    causal: Path, tiny_model: Models, sample: Path, tmp_path: Path, bank_of: BankFactory
 ) -> None:
     corpus = sample / "press.conllu"
-    headless = _fill(tmp_path / "headless.duckdb", corpus, tiny_model("bert"), limit=2)
+    headless = bank_of(corpus, tiny_model("bert"), limit=2, to=tmp_path / "headless.duckdb")
     bert = LossOptions(model=str(tiny_model("bert")))
     with pytest.raises(AttnbankError, match="not a complete masked language model"):
         surprisal(headless, options=bert)
-    pairs = _fill(tmp_path / "pairs.duckdb", corpus, causal, context="pair", unit="token")
+    pairs = bank_of(corpus, causal, context="pair", unit="token", to=tmp_path / "pairs.duckdb")
     with pytest.raises(QueryError, match="its inputs are pairs"):
         surprisal(pairs)
     with pytest.raises(CallError, match="There is no run 7"):
@@ -149,11 +144,11 @@ def test_what_cannot_be_asked_is_told(
 
 @pytest.mark.slow
 def test_the_model_must_be_that_of_the_run(
-    causal: Path, sample: Path, sample_text: list[str], tmp_path: Path
+    causal: Path, sample: Path, sample_text: list[str], tmp_path: Path, bank_of: BankFactory
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     shutil.copytree(causal, here)
-    bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", here, limit=3)
+    bank = bank_of(sample / "press.conllu", here, limit=3, to=tmp_path / "bank.duckdb")
     with pytest.raises(CallError, match="A folder that a bank names is not opened"):
         surprisal(bank)
     here.rename(there)
@@ -167,14 +162,16 @@ def test_the_model_must_be_that_of_the_run(
         surprisal(bank, options=LossOptions(model=str(other)), replace=True)
 
 
-def test_verbs_that_a_piece_joins_to_the_word_before_have_pairs(tmp_path: Path) -> None:
+def test_verbs_that_a_piece_joins_to_the_word_before_have_pairs(
+    tmp_path: Path, bank_of: BankFactory
+) -> None:
     """Pairs are read word by word in every run, so that their results do not differ."""
     corpus, texts = tmp_path / "dogs.conllu", ['The "dog"\'s old.', 'The "dogs"\'re old.']
     corpus.write_text(QUOTED.format("dog", "'s", "Sing") + QUOTED.format("dogs", "'re", "Plur"))
     model = tiny_models.save("gpt2", tmp_path / "tiny", texts * 30)
     pairs = []
     for edges in ("cut", "share"):
-        bank = _fill(tmp_path / f"{edges}.duckdb", corpus, model, edges=edges)
+        bank = bank_of(corpus, model, edges=edges, to=tmp_path / f"{edges}.duckdb")
         surprisal(bank, options=LossOptions(model=str(model), agreement=True))
         joined = query_bank(bank, "select count(last_word) from position")
         assert joined == [(2 if edges == "share" else 0,)]
@@ -184,12 +181,12 @@ def test_verbs_that_a_piece_joins_to_the_word_before_have_pairs(tmp_path: Path) 
 
 
 def test_words_without_a_surprisal_are_told(
-    causal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    causal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], bank_of: BankFactory
 ) -> None:
     """First words have none, and of two words that share a position one."""
     corpus = tmp_path / "conversations.conllu"
     corpus.write_text(JOINED, encoding="utf-8")
-    bank = _fill(tmp_path / "b.duckdb", corpus, causal, edges="share")
+    bank = bank_of(corpus, causal, edges="share", to=tmp_path / "b.duckdb")
     capsys.readouterr()
     assert run_command_line(["-b", str(bank), "surprisal", "--model", str(causal)]) == 0
     measured = [words for _, words in _measured(bank).values()]
@@ -215,9 +212,9 @@ def test_words_without_a_surprisal_are_told(
 
 @pytest.mark.slow
 def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
-    causal: Path, sample: Path, tmp_path: Path, cli: Cli
+    causal: Path, sample: Path, tmp_path: Path, cli: Cli, bank_of: BankFactory
 ) -> None:
-    bank = _fill(tmp_path / "b.duckdb", sample / "press.conllu", causal, limit=3)
+    bank = bank_of(sample / "press.conllu", causal, limit=3, to=tmp_path / "b.duckdb")
     model = ["--model", str(causal)]
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "0", *model]
     cli(*command)
@@ -230,12 +227,14 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     cli(*command[:3], "b", *command[4:])
 
 
-def test_resumed_it_begins_with_what_is_done(causal: Path, few: Path, tmp_path: Path) -> None:
+def test_resumed_it_begins_with_what_is_done(
+    causal: Path, few: Path, tmp_path: Path, bank_of: BankFactory
+) -> None:
     """As an ingest does: neither its progress nor the estimate counts what is not measured again.
 
     An input of which a word is missing is measured, as a whole.
     """
-    bank = _fill(tmp_path / "bank.duckdb", few, causal, batch_tokens=1)
+    bank = bank_of(few, causal, batch_tokens=1, to=tmp_path / "bank.duckdb")
     options = LossOptions(model=str(causal), batch_tokens=32)
     surprisal(bank, options=options)
     before = _measured(bank)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import oracle_words
 import pytest
+from bank_factory import BankFactory
 from bank_rows import model_of, query_bank
 from command_line import Cli
 from fixture_types import Models
@@ -43,8 +43,6 @@ FRENCH = """\
 
 """
 
-Ingested = Callable[..., Path]
-
 
 @pytest.fixture(scope="session")
 def headed(tiny_causal_lm: Models, tiny_masked_lm: Models) -> Models:
@@ -76,8 +74,10 @@ def _check(found: Nats, expected: Nats) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*CAUSAL, *MASKED])
-def test_sentences(kind: str, headed: Models, ingested: Ingested, few: Path) -> None:
-    surprisals = _measured(ingested(few, headed(kind)))
+def test_sentences(
+    kind: str, headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path
+) -> None:
+    surprisals = _measured(bank_of(few, headed(kind), to=tmp_path))
     _check(surprisals, oracle_words.read(few, headed(kind)).nats())
     assert any(nats is None for nats in surprisals.values()) == (kind in CAUSAL)  # the first words
     assert min(nats for nats in surprisals.values() if nats is not None) > 0
@@ -85,8 +85,10 @@ def test_sentences(kind: str, headed: Models, ingested: Ingested, few: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bert"])
-def test_documents(kind: str, headed: Models, ingested: Ingested, few: Path) -> None:
-    surprisals = _measured(ingested(few, headed(kind), "--context", "document"))
+def test_documents(
+    kind: str, headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path
+) -> None:
+    surprisals = _measured(bank_of(few, headed(kind), context="document", to=tmp_path))
     _check(surprisals, oracle_words.read(few, headed(kind), "document").nats())
     nulls = sum(nats is None for nats in surprisals.values())
     assert nulls == (2 if kind == "llama" else 0)  # a document each
@@ -94,9 +96,9 @@ def test_documents(kind: str, headed: Models, ingested: Ingested, few: Path) -> 
 
 @pytest.mark.slow
 def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
-    headed: Models, ingested: Ingested, few: Path
+    headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path
 ) -> None:
-    surprisals = _measured(ingested(few, headed("gpt2"), "--bos"))
+    surprisals = _measured(bank_of(few, headed("gpt2"), bos=True, to=tmp_path))
     _check(surprisals, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
     assert None not in surprisals.values()
 
@@ -104,17 +106,19 @@ def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_runs_of_tokens_have_words_too(
-    kind: str, headed: Models, ingested: Ingested, few: Path
+    kind: str, headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path
 ) -> None:
-    surprisals = _measured(ingested(few, headed(kind), "--unit", "token"))
-    assert surprisals == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
+    surprisals = _measured(bank_of(few, headed(kind), unit="token", to=tmp_path))
+    assert surprisals == pytest.approx(
+        _measured(bank_of(few, headed(kind), to=tmp_path)), nan_ok=True
+    )
 
 
 @pytest.mark.slow
 def test_a_sample_has_the_words_of_its_inputs(
-    headed: Models, ingested: Ingested, few: Path
+    headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path
 ) -> None:
-    bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
+    bank = bank_of(few, headed("gpt2"), limit=2, seed=4, to=tmp_path)
     surprisals = _measured(bank)
     read = query_bank(bank, "select word from position where word is not null")
     assert surprisals.keys() == {word for (word,) in read} and len(surprisals) < 50
@@ -125,11 +129,11 @@ def test_a_sample_has_the_words_of_its_inputs(
 @pytest.mark.usual("gpt2")
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
-    kind: str, headed: Models, ingested: Ingested, tmp_path: Path
+    kind: str, headed: Models, bank_of: BankFactory, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "fr.conllu"
     corpus.write_text(FRENCH, encoding="utf-8")
-    bank = ingested(corpus, headed(kind))
+    bank = bank_of(corpus, headed(kind), to=tmp_path)
     surprisals = _measured(bank)
     _check(surprisals, oracle_words.read(corpus, headed(kind)).nats())
     rows = query_bank(
@@ -149,20 +153,20 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_parts_of_a_multiword_token_have_a_surprisal_each(
-    kind: str, headed: Models, ingested: Ingested, tmp_path: Path
+    kind: str, headed: Models, bank_of: BankFactory, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "fr.conllu"
     corpus.write_text(FRENCH, encoding="utf-8")
-    as_parts = _measured(ingested(corpus, headed(kind), "--multiword", "parts"))
+    as_parts = _measured(bank_of(corpus, headed(kind), multiword="parts", to=tmp_path))
     _check(as_parts, oracle_words.read(corpus, headed(kind), written=False).nats())
 
 
 @pytest.mark.slow
 def test_words_that_a_piece_joins_share_a_surprisal(
-    headed: Models, ingested: Ingested, sample: Path
+    headed: Models, bank_of: BankFactory, sample: Path, tmp_path: Path
 ) -> None:
     corpus = sample / "conversations.conllu"
-    bank = ingested(corpus, headed("gpt2"), "--edges", "share")
+    bank = bank_of(corpus, headed("gpt2"), edges="share", to=tmp_path)
     surprisals = _measured(bank)
     _check(surprisals, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
     ((joint, without),) = query_bank(
@@ -174,19 +178,19 @@ def test_words_that_a_piece_joins_share_a_surprisal(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_random_weights_are_those_of_the_run(
-    kind: str, headed: Models, ingested: Ingested, few: Path
+    kind: str, headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path
 ) -> None:
     """The encoder that is drawn together with a head is the one that was drawn alone."""
-    bank = ingested(few, headed(kind), "--random-weights", "3")
+    bank = bank_of(few, headed(kind), random_weights=3, to=tmp_path)
     drawn = load(str(headed(kind)), random_seed=3, head="own").module_with_head
     _check(_measured(bank, "1"), oracle_words.read(few, headed(kind), model=drawn).nats())
 
 
 def test_a_changed_tokenizer_is_not_the_run_s(
-    headed: Models, ingested: Ingested, few: Path, tmp_path: Path, cli: Cli
+    headed: Models, bank_of: BankFactory, few: Path, tmp_path: Path, cli: Cli
 ) -> None:
     folder = Path(shutil.copytree(headed("gpt2"), tmp_path / "model"))
-    bank = ingested(few, folder)
+    bank = bank_of(few, folder, to=tmp_path)
     tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     tokenizer["pre_tokenizer"]["add_prefix_space"] = True
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")

@@ -19,7 +19,6 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.masked import Ablation, InputMask
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
-from attnbank.sql.errors import CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -263,21 +262,6 @@ def test_heads_that_cannot_be_replaced_are_refused_before_anything_is_written(
     with pytest.raises(ModelError, match=r"ReformerForMaskedLM .* cannot be reached"):
         ingest(options(tmp_path / "x.duckdb", few, tiny_masked_lm("reformer")))
     assert not (tmp_path / "x.duckdb").exists()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"ablate": "neurons"}, "'neurons' is not a valid value of --ablate"),
-        ({"replacement": "mean"}, "'mean' is not a valid value of --replacement"),
-        ({"ablate": None, "replacement": "zero"}, "Add --ablate"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    few: Path, tmp_path: Path, wrong: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(CallError, match=said):
-        ingest(options(tmp_path / "x.duckdb", few, "minilm", **wrong))
 
 
 def test_minilm_has_no_head_to_lose(few: Path, tmp_path: Path) -> None:

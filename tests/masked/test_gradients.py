@@ -26,7 +26,7 @@ from attnbank.ingest.masked import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.store import pipeline
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import AttnbankError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -349,11 +349,6 @@ def test_a_tokenizer_without_a_mask_token_is_refused(
     ).save_pretrained(tmp_path / "m")
     with pytest.raises(ModelError, match="has no mask token"):
         ingest(options(tmp_path / "x.duckdb", press, tmp_path / "m"))
-
-
-def test_merged_weights_of_words_have_no_gradient(press: Path, tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="--unit token"):
-        ingest(options(tmp_path / "x.duckdb", press, "minilm", unit="word"))
 
 
 def test_an_input_with_nothing_to_mask_is_skipped_in_words(

@@ -10,20 +10,17 @@ from typing import Any
 import new_banks
 import pytest
 import real_models
+from bank_factory import BankFactory
 from command_line import Cli
 from multiword import text
 from multiword.passes import joined
 from tokenizers import Tokenizer
 
-from attnbank.ingest import IngestOptions
 from attnbank.ingest.candidate_inputs import Input, cursor_query
-from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.loading import describe
 from attnbank.ingest.options import MINILM
 from attnbank.ingest.planning import Planner
-from attnbank.ingest.progress import ignore_progress
-from attnbank.ingest.store import corpus as corpora_of
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
 
@@ -50,7 +47,10 @@ def _folder(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def texts(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, own_text: Path
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+    own_text: Path,
+    bank_of: BankFactory,
 ) -> Callable[[str], tuple[Path, Path]]:
     """A function from a language to its first sentences, and a bank of them without a run.
 
@@ -69,15 +69,7 @@ def texts(
                 content = "\n\n".join(whole[:SENTENCES]) + "\n\n"
             file = folder / "text.conllu"
             file.write_text(content, encoding="utf-8")
-            bank = new_banks.put(folder / "bank.duckdb")
-            options = IngestOptions((str(file),), bank, MINILM)
-            with open_to_write(bank, "test") as connection:
-                corpora_of.write_corpus_once(
-                    connection,
-                    corpora_of.CheckedCorpus(find_corpus_files(options)),
-                    ignore_progress,
-                )
-            made[name] = file, bank
+            made[name] = file, bank_of(file, "none", to=folder)
         return made[name]
 
     return make
@@ -190,14 +182,9 @@ ROWS = """1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["smollm2", "mistral_tokenizer"])
-def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
+def test_parts_are_words_with_spaces(model: str, tmp_path: Path, bank_of: BankFactory) -> None:
     """De le, not dele; what the parts spell stays together: cannot."""
-    file = tmp_path / "text.conllu"
-    file.write_text(ROWS)
-    bank = new_banks.put(tmp_path / "bank.duckdb")
-    with open_to_write(bank, "test") as connection:
-        found = find_corpus_files(IngestOptions((str(file),), bank, MINILM))
-        corpora_of.write_corpus_once(connection, corpora_of.CheckedCorpus(found), ignore_progress)
+    bank = bank_of({"text.conllu": ROWS}, "none", to=tmp_path)
     folder = _folder(model)
     tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
     (input,) = _inputs(bank, folder, "sentence", multiword="parts")

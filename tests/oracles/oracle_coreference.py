@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from oracle_maps import maps_of
 
 Taking = tuple[str, tuple[int, int, str], int, int]
 """What a head chooses among (mentions or words), the key of a mention, layer and head."""
@@ -192,9 +193,7 @@ class Input:
 
 def inputs(connection: Any) -> list[Input]:
     """The inputs of a bank's only run, with the weights that it holds."""
-    ((zero, layers, heads),) = connection.execute(
-        "select (select min(id) from word), layers, heads from model"
-    ).fetchall()
+    ((zero,),) = connection.execute("select min(id) from word").fetchall()
     read = []
     for (sequence,) in connection.execute("select id from sequence order by id").fetchall():
         places, words = connection.execute(
@@ -202,12 +201,7 @@ def inputs(connection: Any) -> list[Input]:
             " from position where sequence = $sequence and kind = 'word'",
             {"zero": zero, "sequence": sequence},
         ).fetchall()[0]
-        (rows,) = connection.execute(
-            "select list(weights order by layer, head, from_position) from attention"
-            " where sequence = $sequence",
-            {"sequence": sequence},
-        ).fetchone()
-        maps = np.array(rows, np.float32).reshape(layers, heads, -1, len(rows[0]))
+        maps = maps_of(connection, sequence)
         read.append(Input(words, maps[:, :, places][:, :, :, places]))
     return read
 

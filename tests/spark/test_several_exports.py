@@ -13,7 +13,6 @@ from bank_factory import BankFactory
 from fixture_types import Models
 from polars.testing import assert_frame_equal
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import CallError
@@ -24,22 +23,21 @@ COUNT = 3
 
 @pytest.fixture(scope="module")
 def folders(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_masked_lm: Models
+    tmp_path_factory: pytest.TempPathFactory, tiny_masked_lm: Models, bank_of: BankFactory
 ) -> list[Path]:
     """The export of the sample corpus, and those of its shards; each beside its bank.
 
     The model of the second shard is a copy of that of the others, in a folder of another name.
     """
     home = tmp_path_factory.mktemp("exports")
-    models = [str(tiny_masked_lm("bert"))] * (COUNT + 1)
-    models[2] = shutil.copytree(models[0], str(home / "copy"))
+    models = [tiny_masked_lm("bert")] * (COUNT + 1)
+    models[2] = Path(shutil.copytree(models[0], home / "copy"))
     pairs: dict[str, Any] = {"context": "pair", "unit": "token", "ablate": "heads"}
     for number, model in enumerate(models):
-        bank = home / f"{number}.duckdb"
-        shard = f"{number}/{COUNT}" if number else None
-        ingest(IngestOptions((str(sample),), bank, model, shard=shard))
-        ingest(IngestOptions((str(sample),), bank, model, shard=shard, context="document"))
-        ingest(IngestOptions((str(sample),), bank, model, shard=shard, **pairs))
+        shard = {"shard": f"{number}/{COUNT}" if number else None}
+        runs = (shard, shard | {"context": "document"}, shard | pairs)
+        made = bank_of.in_turn(*(("sample", model, options) for options in runs))
+        bank = shutil.copy(made, home / f"{number}.duckdb")
         with open_bank(bank) as opened:
             export(opened.path, home / str(number))
     return [home / str(number) for number in range(COUNT + 1)]

@@ -18,7 +18,7 @@ from command_line import run_python
 from fixture_types import Models, Options
 
 from attnbank.ingest import estimate, ingest
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError
 
 
 @pytest.fixture(scope="module")
@@ -142,23 +142,6 @@ def test_the_estimate_counts_what_the_ingest_writes(tmp_path: Path, options_for:
         assert getattr(expected, count) == getattr(report, count)
     assert query_bank(options.bank, "select sum(tokens) from sequence") == [(expected.pieces,)]
     assert 0.5 < expected.bytes / options.bank.stat().st_size < 1.5
-
-
-@pytest.mark.parametrize(
-    ("more", "fact"),
-    [
-        ({"max_tokens": 97}, "at most 96 tokens"),
-        ({"decimals": 0}, "decimals"),
-        ({"context": "paragraph"}, "not a valid value of --context"),
-    ],
-)
-def test_invalid_options_are_refused(
-    tmp_path: Path, options_for: Options, more: dict[str, Any], fact: str
-) -> None:
-    options = options_for(tmp_path / "bank.duckdb", **more)
-    with pytest.raises(CallError, match=fact):
-        ingest(options)
-    assert not options.bank.exists()
 
 
 def test_a_file_that_is_no_bank_is_left_alone(tmp_path: Path, options_for: Options) -> None:

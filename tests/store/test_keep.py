@@ -275,25 +275,6 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
         cache.close()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"decimals": 3}, "--decimals"),
-        ({"unit": "token", "gradients": True}, "--gradients"),
-        ({"keep": "all"}, "'all' is not a valid value of --keep"),
-        ({"keep": "top:0"}, "'top:0' is not a valid value of --keep"),
-        ({"keep": "top:8", "unit": "token", "gradients": True}, "--keep top:8 does not keep every"),
-    ],
-)
-def test_options_that_do_not_fit(
-    options_for: Options, tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
-    given: dict[str, Any] = {"keep": "peaks"} | options
-    with pytest.raises(CallError, match=message):
-        ingest(options_for(tmp_path / "b", "sample", "minilm", **given))
-    assert not (tmp_path / "b").exists()
-
-
 @pytest.mark.slow
 def test_the_command(
     options_for: Options, tmp_path: Path, sample: Path, tiny_model: Models,

@@ -31,7 +31,6 @@ from attnbank.sql.errors import BankError
 
 TEXT = ("corpus", "document", "sentence", "word", "mention", "model")
 OF_RUN = ("sequence", "position", "attention", "peak", "skipped")
-ALL_IN_ONE = pipeline.WEIGHTS_AT_ONCE
 TABLES_OF_A_WRITER = """
 create table run_part as
 select 1 as run, 0 as batches, 0 as unknown_words, 0 as joined_words, 0 as misspelled_words;
@@ -102,12 +101,6 @@ def test_an_interrupt_within_a_transaction_keeps_whole_batches(
     assert str(caught.value).startswith(f"{batches} batches (")
     assert ingest(options).state == "resumed"
     assert _content(options.bank) == _content(whole)
-
-
-@pytest.mark.slow
-def test_an_error_rolls_its_transaction_back(options: IngestOptions) -> None:
-    ingest_part(options, weights=ALL_IN_ONE)
-    assert _count_whole_batches(options.bank) == 1
 
 
 def test_a_batch_that_cannot_be_written_whole_is_rolled_back(tmp_path: Path) -> None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import duckdb
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from command_line import Cli
 from fixture_types import Options
-from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, add_text, estimate, ingest
 from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store.corpus import read_text
-from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
 COUNT = 3
+SHARDS = [None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))]
 
 TEXT = """
     select document.index as document, document.name, sentence.index as sentence,
@@ -31,37 +30,18 @@ TEXT = """
     inner join document on document.id = sentence.document
     order by document.index, sentence.index, word.index
 """
-WEIGHTS = """
-    select document.index as document, sentence.index as sentence, layer, head, from_position,
-        unnest(range(0, len(weights))) as to_position, unnest(weights) as weight
-    from attention
-    inner join sequence on sequence.id = attention.sequence
-    inner join sentence on sentence.id = sequence.sentence
-    inner join document on document.id = sentence.document
-    order by all
-"""
 
 
 @pytest.fixture(scope="module")
-def banks(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
+def banks(few: Path, bank_of: BankFactory) -> list[Path]:
     """A bank of the text of ten documents, and one of each of their shards."""
-    folder = tmp_path_factory.mktemp("shards")
-    return _fill(folder, lambda bank, shard: add_text(options_for(bank, few, "none", shard=shard)))
+    return [bank_of(few, "none", shard=shard) for shard in SHARDS]
 
 
 @pytest.fixture(scope="module")
-def runs(few: Path, tmp_path_factory: pytest.TempPathFactory, options_for: Options) -> list[Path]:
+def runs(few: Path, bank_of: BankFactory) -> list[Path]:
     """The same with a run of a tiny model in each."""
-    folder = tmp_path_factory.mktemp("runs")
-    return _fill(folder, lambda bank, shard: ingest(options_for(bank, few, shard=shard)))
-
-
-def _fill(folder: Path, fill: Callable[[Path, str | None], object]) -> list[Path]:
-    shards = [None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))]
-    banks = [folder / f"{number}.duckdb" for number in range(COUNT + 1)]
-    for bank, shard in zip(banks, shards, strict=True):
-        fill(bank, shard)
-    return banks
+    return [bank_of(few, shard=shard) for shard in SHARDS]
 
 
 def _rows(bank: Path, select: str) -> pl.DataFrame:
@@ -70,23 +50,11 @@ def _rows(bank: Path, select: str) -> pl.DataFrame:
         return frame
 
 
-def _check_together(banks: list[Path], select: str, keys: list[str] | None) -> None:
-    whole, *shards = banks
-    expected = _rows(whole, select)
-    rows = pl.concat([_rows(shard, select) for shard in shards])
-    rows = rows.sort(keys or rows.columns[:-1])
-    assert rows.height > 0
-    assert_frame_equal(rows, expected, abs_tol=1e-5)  # other batches round otherwise
-
-
 def test_together_they_hold_every_word_once(banks: list[Path]) -> None:
-    _check_together(banks, TEXT, ["document", "sentence", "word"])
-
-
-@pytest.mark.slow
-def test_together_they_hold_every_weight_once(runs: list[Path]) -> None:
-    """By default tests/merge/test_merge.py shows it."""
-    _check_together(runs, WEIGHTS, None)
+    """And every weight: tests/merge/test_merge.py."""
+    whole, *shards = (_rows(bank, TEXT) for bank in banks)
+    rows = pl.concat(shards).sort("document", "sentence", "word")
+    assert rows.height > 0 and rows.equals(whole)
 
 
 def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None:
@@ -108,16 +76,6 @@ def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
         assert f"  the shard {number}/{COUNT} of the documents\n" in printed
         assert f"which are its shard {number}/{COUNT}\n" in printed
     assert "the shard" not in cli("-b", runs[0], "info").out
-
-
-@pytest.mark.slow
-def test_an_analysis_of_a_shard_is_of_its_words(runs: list[Path]) -> None:
-    counts = []
-    for bank in runs:
-        with open_bank(bank) as opened:
-            counts.append(opened.query("best_head", relation="nsubj", min_count=1)["n"].to_list())
-    (whole,), *parts = counts
-    assert whole == sum(part for (part,) in parts) and all(part > 0 for (part,) in parts)
 
 
 def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
