@@ -42,15 +42,8 @@ def main() -> int:
             name
             for name, *options in (
                 ["bench_ingest", str(corpus), *rounds],
-                ["bench_measures", str(corpus), *rounds],
-                ["bench_commands", str(words), *rounds],
-                ["bench_best_head", str(words), *rounds],
-                ["bench_patterns", str(words), *rounds],
-                ["bench_head_distance", str(pairs), *rounds],
-                ["bench_kept", str(pairs), *rounds],
                 ["bench_published", str(pages), *rounds],
                 ["bench_analyses", "--bank", str(pairs)],
-                ["bench_probes", str(corpus), *rounds, "--sentences", "100"],
             )
             if not _bench(name, *options)
         ]

@@ -5,7 +5,6 @@ does that and builds the site.
 `python docs/make.py --map` writes only the map.
 `python docs/make.py --pictures` writes the pictures of the pages, which are kept in git, into
 docs/pictures/, with the packaged model.
-`python docs/make.py --hero gum.duckdb` writes that of the README, from a bank of gum-dev.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "tests" / "support")]
 
-from generator import analyses, commands, faults, hero, house, pictures, schema  # noqa: E402
+from generator import analyses, commands, faults, house, pictures, schema  # noqa: E402
 from generator.example import Answers, Examples  # noqa: E402
 
 
@@ -37,9 +36,6 @@ def main() -> None:
     """Write the pages that are asked for, and delete pages of analyses that no longer exist."""
     house.CONTRIBUTING.write_text(house.with_map(), encoding="utf-8")
     if "--map" in sys.argv:
-        return
-    if "--hero" in sys.argv:
-        write(hero.heroes(Path(sys.argv[sys.argv.index("--hero") + 1])))
         return
     with tempfile.TemporaryDirectory(prefix="attnbank-docs-") as folder:
         if "--pictures" in sys.argv:
