@@ -364,28 +364,6 @@ class Bank(Requests):
         rows = self.query(name, **values)
         return Drawing(self, analysis, rows, values).in_theme(theme, size, look)
 
-    def plot_specification(
-        self,
-        name: str,
-        /,
-        *,
-        theme: str = "light",
-        size: Size | None = None,
-        look: Look | None = None,
-        **values: Any,
-    ) -> dict[str, Any]:
-        """The picture of an analysis as a Vega-Lite specification, which needs no Altair.
-
-        With a `look` that has a width it is as wide as that, whatever `size` says. Raises CallError
-        for a picture that is drawn over sentences.
-        """
-        from attnbank.queries import pictures
-
-        picture = self.picture(name, theme=theme, size=size, look=look, **values)
-        if isinstance(picture, pictures.Picture):
-            return picture.specification
-        raise pictures.no_specification_error(name)
-
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 
         @overload

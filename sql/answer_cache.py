@@ -35,8 +35,8 @@ CREATE = (
 MOST_BYTES = 64_000_000
 _STATE = """
     select concat(bank.changes, ' ', frequencies.n, ' ', frequencies.digest)
-    from {schema}.bank
-    cross join (select count(*) as n, sum(hash(row)) as digest from {schema}.word_frequency as row)
+    from main.bank
+    cross join (select count(*) as n, sum(hash(row)) as digest from main.word_frequency as row)
         as frequencies
 """
 
@@ -83,9 +83,9 @@ def question(
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def state(connection: DuckDBPyConnection, schema: str = "main") -> str:
-    """What is the same while a bank, the current one or that of a schema, is."""
-    ((text,),) = connection.execute(_STATE.format(schema=schema)).fetchall()
+def state(connection: DuckDBPyConnection) -> str:
+    """What is the same while the current bank is."""
+    ((text,),) = connection.execute(_STATE).fetchall()
     return str(text)
 
 

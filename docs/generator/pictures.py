@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from attnbank.queries import open_bank
-from attnbank.queries.pictures import render
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find_analysis
 
@@ -30,6 +29,6 @@ def pictures(banks: Banks) -> dict[str, str]:
     found = {}
     for name, values in KEPT.items():
         with open_bank(banks.bank(find_analysis(name))) as bank:
-            made = bank.plot_specification(name, **values)
-        found[f"pictures/{name}.svg"] = f"{render(made, '.svg').decode()}\n"
+            made = bank.picture(name, **values)
+        found[f"pictures/{name}.svg"] = f"{made.as_bytes('.svg').decode()}\n"
     return found

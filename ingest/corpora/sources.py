@@ -98,14 +98,13 @@ def find_sources(
     spacy: str | None = None,
     *,
     name: str | None = None,
-    stdin: BinaryIO | None = None,
     bad: list[Problem] | None = None,
 ) -> list[CorpusFile]:
     """Resolve the CORPUS arguments of a command to files, in order.
 
     Folders are searched recursively for known endings (with `format`: for its own, if there are
     such files), and sorted by path. Plain text in a folder that also has annotated files is
-    skipped: it is their text or their licence. `-` is standard input (or `stdin`), copied to a
+    skipped: it is their text or their licence. `-` is standard input, copied to a
     temporary file. Any file may be gzip-compressed; duplicates are read once. A data frame of words
     is written to a temporary file called `name`. By default the `format` is recognised from each
     file's content, and plain text without a spaCy pipeline (`spacy`) is read as lines. If `bad` is
@@ -131,7 +130,7 @@ def find_sources(
             sources_by_path[source.path] = source
             continue
         sources = []
-        for file in _files_of_argument(argument, stdin, format):
+        for file in _files_of_argument(argument, format):
             try:
                 sources.append(_identify(file, format))
             except FaultError as fault:
@@ -158,9 +157,7 @@ def find_sources(
     return [_as_lines(s) if as_lines and s.format == TEXT else s for s in sources_by_path.values()]
 
 
-def _files_of_argument(
-    argument: Any, stdin: BinaryIO | None, format: str | None
-) -> list[CorpusFile]:
+def _files_of_argument(argument: Any, format: str | None) -> list[CorpusFile]:
     """Return the files that an argument names, not yet identified. Raises CallError."""
     if not isinstance(argument, str):
         raise CallError(
@@ -170,13 +167,13 @@ def _files_of_argument(
     _check_name(argument)
     path = Path(argument)
     if argument == STDIN:
-        return [_spool(argument, stdin, format)]
+        return [_spool(argument, format)]
     if path.is_dir():
         return [CorpusFile(str(file), file) for file in _files_in_folder(path, format)]
     if path.is_file():
         return [CorpusFile(argument, path)]
     if path.exists():
-        return [_spool(argument, stdin, format)]
+        return [_spool(argument, format)]
     raise CallError(f"{argument} does not exist.", "Check the path.")
 
 
@@ -324,7 +321,7 @@ def _files_in_folder(folder: Path, format: str | None) -> list[Path]:
     return [path for path in paths if path.name.removesuffix(".gz").endswith(own)] or paths
 
 
-def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
+def _spool(name: str, format: str | None) -> CorpusFile:
     """Copy standard input or a pipe, which can be read only once, to a temporary file.
 
     If its format is not recognised, only the start is copied: it may be endless, as /dev/zero is.
@@ -334,7 +331,7 @@ def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
     path = folder.path / ("stdin" if name == STDIN else Path(name).name)
     try:
         with (
-            nullcontext(stdin or sys.stdin.buffer) if name == STDIN else _open_pipe(name) as file,
+            nullcontext(sys.stdin.buffer) if name == STDIN else _open_pipe(name) as file,
             path.open("wb") as copy,
         ):
             chunk = file.read(_START)

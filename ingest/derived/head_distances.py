@@ -65,7 +65,7 @@ class Distances:
     within a block (an error of 1e-6 of the distance), and in float64 over blocks.
     """
 
-    def __init__(self, heads: int, smoothing: float, threads: int | None = None) -> None:
+    def __init__(self, heads: int, smoothing: float) -> None:
         if not 0 <= smoothing < 1:
             raise CallError(
                 f"Smoothing cannot be {smoothing}.",
@@ -74,7 +74,6 @@ class Distances:
         self.heads = heads
         self.smoothing = smoothing
         self.tokens = 0
-        self._threads = threads or min(os.cpu_count() or 1, 8)
         self._alone = np.zeros(heads)  # sum(p ln p)
         self._mass = np.zeros(heads)  # sum(p)
         self._pairs = np.zeros((heads, heads))  # sum(s ln s), above the diagonal
@@ -92,7 +91,7 @@ class Distances:
         blocks = [
             all_weights[:, start : start + width] for start in range(0, all_weights.shape[1], width)
         ]
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
             # map() keeps the order of the blocks, so that the sums are always the same.
             for alone, mass, pairs in pool.map(self._block, blocks):
                 self._alone += alone

@@ -102,9 +102,9 @@ def resolve_with_options(
     return checked
 
 
-def reads_attention(request: str, columns: str = "") -> bool:
-    """Whether a request or its columns read attention. Raises RequestError."""
-    return bool(parse_and_resolve(request, columns).attention())
+def reads_attention(request: str) -> bool:
+    """Whether a request reads attention. Raises RequestError."""
+    return bool(parse_and_resolve(request).attention())
 
 
 def reads_run(request: str, columns: str = "") -> bool:

@@ -16,7 +16,6 @@ from attnbank.queries.pictures.charts import (
     chart_facts,
     check_has_picture,
     fit_to_column,
-    no_specification_error,
     runs_named,
     specification,
 )
@@ -39,7 +38,6 @@ __all__ = [
     "chart_facts",
     "check_has_picture",
     "fit_to_column",
-    "no_specification_error",
     "render",
     "runs_named",
     "specification",

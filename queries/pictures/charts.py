@@ -167,7 +167,10 @@ def specification(
     """
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
-        raise no_specification_error(analysis.name)
+        raise CallError(
+            f"{analysis.name} is drawn over sentences: it has no Vega-Lite specification.",
+            f"Type: attnbank plot {analysis.name} -o {analysis.name}.svg",
+        )
     rows, notes = _rows_to_draw(analysis, plot, frame)
     scene = Scene(analysis, plot, rows, colours, size or Size(), look)
     chart = _all_panels(scene)
@@ -272,14 +275,6 @@ def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
         f"The picture of {analysis.name} compares corpora, but all its rows are of one.",
         "Ingest another corpus with the same model, or draw: attnbank plot best_head -o"
         " best_head.svg",
-    )
-
-
-def no_specification_error(name: str) -> CallError:
-    """The error for an analysis that is drawn over sentences, and so has no specification."""
-    return CallError(
-        f"{name} is drawn over sentences: it has no Vega-Lite specification.",
-        f"Type: attnbank plot {name} -o {name}.svg",
     )
 
 

@@ -106,13 +106,11 @@ def _identity(place: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def connected(
-    database: str = ":memory:", settings: Mapping[str, str] | None = None
-) -> DuckDBPyConnection:
-    """A connection of DuckDB that never draws its progress, as it would in a notebook."""
+def connected(settings: Mapping[str, str] | None = None) -> DuckDBPyConnection:
+    """Connect to a database in memory; no progress is drawn, which DuckDB does in notebooks."""
     import duckdb
 
-    connection = duckdb.connect(database, config=dict(settings or {}))
+    connection = duckdb.connect(config=dict(settings or {}))
     connection.execute("set enable_progress_bar = false")
     return connection
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,9 +65,10 @@ def test_every_file_of_a_corpus_may_have_one(tmp_path: Path) -> None:
     assert [start.name for start in starts] == ["d", f"d ({tmp_path / 'b.conllu'})"]
 
 
-def test_standard_input_may_have_one() -> None:
+def test_standard_input_may_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
     marked = io.BytesIO(BOM + TEXTS["relations"].encode())
-    sources = find_sources(["-"], stdin=marked)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(marked))
+    sources = find_sources(["-"])
     assert sources[0].format == "relations"
     first = next(iter(read_corpus(sources)))
     assert isinstance(first, Sentence) and first.words[0].form == "Rain"

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,9 @@ def test_gzip_that_breaks_late(tmp_path: Path) -> None:
     assert (problem.id, problem.file) == ("bad-gzip", name)
 
 
-def test_standard_input_can_be_read_twice() -> None:
-    (source,) = find_sources(["-"], stdin=io.BytesIO(RAIN.encode()))
+def test_standard_input_can_be_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(RAIN.encode())))
+    (source,) = find_sources(["-"])
     assert (source.name, source.format, source.split) == ("-", "conllu", None)
     assert source.data() == source.data() == RAIN.encode()
     assert starts([source])[0].name == "stdin"
@@ -119,8 +121,9 @@ def test_standard_input_can_be_read_twice() -> None:
         find_sources(["-", "-"])
 
 
-def test_the_copy_of_standard_input_goes_with_its_source() -> None:
-    (source,) = find_sources(["-"], stdin=io.BytesIO(RAIN.encode()))
+def test_the_copy_of_standard_input_goes_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(RAIN.encode())))
+    (source,) = find_sources(["-"])
     path = source.path
     assert path.exists()
     del source

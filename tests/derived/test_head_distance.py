@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -109,11 +110,13 @@ def test_equal_heads_and_opposite_heads() -> None:
     )
 
 
-def test_the_same_whatever_the_threads_and_blocks() -> None:
+def test_the_same_whatever_the_threads_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     maps = [random.dirichlet(np.ones(n), (5, n)).astype(np.float32) for n in (3, 40, 200)]
-    one, many = Distances(5, 0.001, threads=1), Distances(5, 0.001, threads=4)
+    one, many = Distances(5, 0.001), Distances(5, 0.001)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     one.add_maps(maps)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     for map in maps:
         many.add_maps([map])
     assert many.matrix() == pytest.approx(one.matrix(), abs=2 * within([3, 40, 200]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
+import sys
 import threading
 import time
 import warnings
@@ -86,18 +87,22 @@ class _Endless(io.RawIOBase):
         return found
 
 
-def test_an_endless_stream_of_no_text_is_known_by_its_start() -> None:
+def test_an_endless_stream_of_no_text_is_known_by_its_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     endless = _Endless(b"\0")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))  # type: ignore[type-var]
     with pytest.raises(CorpusError, match="unknown-format"):
-        find_sources(["-"], stdin=endless)  # type: ignore[arg-type]
+        find_sources(["-"])
     assert endless.given < 1_000_000
 
 
 @pytest.mark.slow
-def test_an_endless_stream_of_text_ends_at_a_bound() -> None:
+def test_an_endless_stream_of_text_ends_at_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = _Endless(b"y\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))  # type: ignore[type-var]
     with pytest.raises(CallError, match=r"has more than .* GB") as raised:
-        find_sources(["-"], stdin=endless)  # type: ignore[arg-type]
+        find_sources(["-"])
     assert "file" in raised.value.remedy
     assert endless.given < 2.3e9
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from bank_factory import BankFactory
 
+from attnbank.queries import open_bank
 from generator.example import Examples
 from generator.pictures import KEPT, pictures
-
-from attnbank.queries import open_bank
 
 ROOT = Path(__file__).resolve().parents[2]
 HEROES = ("hero.light", "hero.dark")

@@ -64,7 +64,7 @@ with open_bank(sys.argv[1]) as bank:
     bank.sql("select 1")
     bank.table("word").collect()
     bank.info(), bank.runs(), bank.schema()
-    assert bank.plot_specification("best_head")["datasets"]["rows"]
+    assert bank.picture("best_head").specification["datasets"]["rows"]
     try:
         bank.plot("best_head")
     except ImportError as error:

@@ -240,7 +240,7 @@ def test_help_lists_what_a_user_calls_and_every_option(bank: Bank) -> None:
     names = {name for name, _ in inspect.getmembers(Bank, inspect.isfunction) if name[0] != "_"}
     assert names == {
         "cached", "choices", "close", "count", "find", "info", "pairs", "picture", "plot",
-        "plot_specification", "queries", "query", "release", "report", "run_of", "runs", "save",
+        "queries", "query", "release", "report", "run_of", "runs", "save",
         "saved", "schema", "score", "show", "sql", "stream", "table",
     }  # fmt: skip
     assert str(inspect.signature(bank.count)).startswith("(request: 'str', by: 'str' = '', *, ")
