@@ -11,7 +11,7 @@ create table surprisal (
 comment on table surprisal is 'How improbable the model of a run finds each word in what it read: one row per word of its inputs. Filled by: attnbank surprisal RUN.';
 comment on column surprisal.nats is 'Surprisal: minus the natural logarithm of the word''s probability, its pieces summed. Of a causal model whose vocabulary marks spaces also that it ends there, and not that the word before it does: with white space or the end of the text (Pimentel and Meister 2024), a mark, or a letter or digit, whichever follows it (docs/how-to/turn-heads-off.md). Of a causal model after what stands before it; of a masked model in its whole input (pseudo-log-likelihood, Salazar et al. 2020), later pieces of the word masked too (Kauf and Ivanova 2023). Null for a word with nothing before it, and for the second and later of words that share a position.';
 
-create table ablation_set (  -- The heads that were disabled together, or the edges that were cut. Filled by: attnbank ablate NAME.
+create table ablation_set (  -- The heads that were disabled together, or in which edges were cut.
     run integer not null,  -- run.id of the run whose inputs the model read.
     ablation varchar not null,
     number integer not null,  -- 1-based number of the set in its ablation.

@@ -46,7 +46,7 @@ def test_the_command_writes_the_page(sample_bank: Path, tmp_path: Path, cli: Cli
     ("args", "status", "message"),
     [
         ([], 2, "report needs -o FILE.\nType: attnbank -b "),
-        (["-o", "-"], 2, "sample.duckdb report -o report.html"),
+        (["-o", "-"], 2, "bank.duckdb report -o report.html"),
         (["-o", "a.pdf"], 2, "A report is an HTML page; a.pdf does not end in .html."),
         (["-o", "no/such/a.html"], 2, "There is no folder"),
         (["-o", "a.html", "--run", "elsewhere"], 2, "There is no run elsewhere"),

@@ -93,7 +93,8 @@ select 'its table ' || rows_of_map.name || ' has rows that no map has' as reason
 from rows_of_map
 inner join input using (sequence)
 where
-    rows_of_map.layer not between input.first_layer and input.last_layer or rows_of_map.head not between 1 and input.heads
+    rows_of_map.layer not between input.first_layer and input.last_layer
+    or rows_of_map.head not between 1 and input.heads
     or rows_of_map.first_position < 0 or rows_of_map.last_position >= input.positions
     or rows_of_map.least_length <> input.positions or rows_of_map.largest_length <> input.positions
     or rows_of_map.is_uneven or not rows_of_map.is_finite
@@ -105,7 +106,11 @@ union all
 select 'its table ' || rows_of_map.name || ' lacks rows of maps'
 from rows_of_map
 inner join input using (sequence)
-where rows_of_map.rows <> case rows_of_map.name when 'attention_map' then 1 when 'peak' then input.candidates else input.positions end
+where rows_of_map.rows <> case rows_of_map.name
+        when 'attention_map' then 1
+        when 'peak' then input.candidates
+        else input.positions
+    end
 union all
 select 'its table ' || expected_maps.name || ' lacks the maps of the input ' || expected_maps.sequence
 from expected_maps
