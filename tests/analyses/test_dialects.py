@@ -26,18 +26,6 @@ def bank(full_bank: Path) -> Iterator[Bank]:
         yield opened
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["best_head", "coreference_accuracy", "probe_heads", "table_2"])
-def test_the_inlined_statement_gives_the_same_frame(name: str, bank: Bank) -> None:
-    """The others are asked so on the rows of their cases: test_cases.py."""
-    analysis = analyses()[name]
-    inlined = bank.sql(to_dialect(analysis.name, "duckdb"))
-    is_ordered = "order by" in analysis.statement.rsplit("\nfrom ", 1)[-1]
-    asked = bank.query(analysis.name)
-    assert asked.height > 0
-    assert_frame_equal(inlined, asked, check_row_order=is_ordered)
-
-
 @pytest.mark.usual(3)
 @pytest.mark.parametrize(
     "given",

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import spaced_tokenizers
+import tiny_models
 import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
@@ -71,13 +72,6 @@ def save(folder: Path, text: Iterable[str], seed: int = 0) -> Path:
                     parameter.mul_(10)
     model.save_pretrained(folder)
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<s>",
-        eos_token="</s>",
-        cls_token="<s>",
-        sep_token="</s>",
-        unk_token="<unk>",
-        pad_token="<pad>",
-        mask_token="<mask>",
+        tokenizer_object=tokenizer, **tiny_models.OF_ROBERTA
     ).save_pretrained(folder)
     return folder

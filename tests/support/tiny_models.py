@@ -45,6 +45,13 @@ def wordpiece(text: Iterable[str]) -> Any:
     )
 
 
+OF_ROBERTA = {
+    "bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>",
+    "unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>",
+}  # fmt: skip
+"""The special tokens of RoBERTa's tokenizer, and of those of its family."""
+
+
 def byte_level(text: Iterable[str], *, special: bool) -> Any:
     """A byte-level BPE: RoBERTa's with <s> and </s>, GPT-2's without special tokens."""
     tokenizer = Tokenizer(models.BPE())
@@ -65,16 +72,7 @@ def byte_level(text: Iterable[str], *, special: bool) -> Any:
             unk_token="<|endoftext|>",
         )
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<s>",
-        eos_token="</s>",
-        cls_token="<s>",
-        sep_token="</s>",
-        unk_token="<unk>",
-        pad_token="<pad>",
-        mask_token="<mask>",
-    )
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **OF_ROBERTA)
 
 
 def sentencepiece(text: Iterable[str], kind: str, *, around: Sequence[str] = ()) -> Any:
