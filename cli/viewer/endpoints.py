@@ -154,6 +154,17 @@ def nearest(context: RequestContext) -> dict[str, Any]:
     )
 
 
+def effects(context: RequestContext) -> dict[str, Any]:
+    """What the model loses without each head, and without edges, or why there is nothing."""
+    run = _run(context, context.parts["run"])
+    return _or_error(
+        context,
+        lambda: context.handle.compute_once(
+            ("effects", run.name), lambda: records.effects_record(context.bank, run)
+        ),
+    )
+
+
 def _error(context: RequestContext, error: AttnbankError) -> dict[str, Any]:
     return {"error": records.fault_record(error, context.bank, str(context.cache.path))}
 

@@ -51,7 +51,7 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
 CONTENTS = "contents.json"
-_FOLDERS = ("answers", "maps", "nearest", "profiles", "sheets")
+_FOLDERS = ("answers", "effects", "maps", "nearest", "profiles", "sheets")
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, CONTENTS, PAGE, DIGEST, *_FOLDERS)
 # The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
@@ -314,8 +314,8 @@ def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) ->
     """Write the rows of all analyses, for each run; yield the name of each step.
 
     Each run has a folder in `answers` with `ANALYSIS.json`, `ANALYSIS.light.svg` and
-    `ANALYSIS.dark.svg`, and a file in `profiles`, `nearest` and `maps`; `answers/any` has the
-    analyses that read no single run.
+    `ANALYSIS.dark.svg`, and a file in `profiles`, `nearest`, `effects` and `maps`; `answers/any`
+    has the analyses that read no single run.
     """
     answers = folder / "answers"
     for number, run in runs.items():
@@ -373,6 +373,7 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
     for name, make in (
         ("profiles", partial(records.profile_record, bank, run)),
         ("nearest", partial(records.nearest_record, bank, run)),
+        ("effects", partial(records.effects_record, bank, run)),
         ("maps", heads_map),
     ):
         with collecting_warnings():

@@ -6,6 +6,7 @@ of those that need no question:
     bank.json, analyses.json, contents.json  runs, corpora, defaults; parameters, measures; tables
     answers/RUN/ANALYSIS.json                the rows of an analysis, by column (.csv, .svg, ...)
     profiles/RUN.json, nearest/RUN.json      what each head finds, and the heads most like it
+    effects/RUN.json                         what the model loses without a head, or without edges
     maps/RUN.json                            the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
     changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
@@ -89,13 +90,17 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
                 " group by control.run"
             ).fetchall()
         )
+        each = dict(bank.backend.internal("contents/ablations_of_each").rows())
     saved = bank.saved().to_dicts()
     shown = None
     with suppress(AttnbankError):
         shown = choose_run_over_corpus(bank.backend, None, None, None).id
     return {
         "name": name,
-        "runs": [_run_record(bank, run, rows[run.id], controls) for run in runs],
+        "runs": [
+            _run_record(bank, run, rows[run.id], controls) | {"ablation": each.get(run.id)}
+            for run in runs
+        ],
         "choices": bank.choices().to_dicts(),
         "corpora": info.corpora.select(
             "name", "language", "licence", "citation", "sentences", "words", "annotation"
@@ -230,7 +235,7 @@ def catalogue() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class HeadMeasure:
-    """What a grid can be coloured by: a column of an analysis that is plotted as a grid of heads.
+    """What a grid can be coloured by: mostly a column of an analysis that is plotted as one.
 
     The scale is that of the plot: its fixed `domain`, or the range of its `columns`. Values
     from 0 to 1 are shares. `has_relation` and `has_direction` say whether the analysis takes a
@@ -263,6 +268,7 @@ MEASURES = {
     "entropy": HeadMeasure("Entropy in nats", "entropy", "entropy"),
     "coreference": HeadMeasure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
     "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
+    "ablation": HeadMeasure("Effect of ablation in nats a word", "ablation_effect", "difference"),
 }
 
 
@@ -274,7 +280,7 @@ _SMALL = (
     ("sink_head.sink", "Sink", "decoder"), ("punctuation", "Punctuation", None),
     ("entropy", "Entropy", None), ("gain", "Best relation", None),
     ("coreference", "Coreference", None), ("induction_head.weight", "Induction", "decoder"),
-    ("duplicate_token_head.weight", "Duplicate token", "decoder"),
+    ("duplicate_token_head.weight", "Duplicate token", "decoder"), ("ablation", "Ablation", None),
 )  # fmt: skip
 
 
@@ -304,6 +310,8 @@ def _with_scale(measure: HeadMeasure) -> HeadMeasure:
     analysis = analyses()[measure.analysis]
     plot = analysis.plot
     assert plot is not None, "a measure is one that is drawn"
+    if plot.kind != "grid":  # its rows are of sets of heads
+        return measure
     return replace(
         measure,
         columns=plot.color,
@@ -362,6 +370,21 @@ def nearest_record(bank: Bank, run: Run) -> dict[str, Any]:
     ]
     ranked = pl.concat(sides).sort("of_layer", "of_head", "nats_a_token", "layer", "head")
     return frame_record(ranked.group_by("of_layer", "of_head", maintain_order=True).head(5))
+
+
+def effects_record(bank: Bank, run: Run) -> dict[str, Any]:
+    """What the model loses without each head, and without the edges of relations.
+
+    The rows are those of ablation_effect on surprisal: of each head alone, in the `ablation` of
+    the run in `bank_record`; of each set of edges, for the words that lost one.
+    """
+    with bank.backend.answering():
+        each = dict(bank.backend.internal("contents/ablations_of_each").rows()).get(run.id)
+    frame = bank.query("ablation_effect", classification="cut", run=run.name)
+    is_head = pl.col("edges").is_null() & pl.col("heads").str.contains(r"^\d+-\d+$")
+    is_of_head = is_head & (pl.col("class") == "all") & (pl.col("ablation") == each)
+    is_of_edges = pl.col("edges").is_not_null() & (pl.col("class") == "cut")
+    return frame_record(frame.filter(outcome="surprisal").filter(is_of_head | is_of_edges))
 
 
 # The size of the map, and its margin, in pixels.

@@ -155,6 +155,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/answers/{run}/{name}.{kind}": endpoints.answer,
     "/profiles/{run}.json": endpoints.profile,
     "/nearest/{run}.json": endpoints.nearest,
+    "/effects/{run}.json": endpoints.effects,
     "/maps/{run}.json": endpoints.heads_map,
     "/examples/{run}/{head}.json": endpoints.examples,
     "/examples/{run}/{head}/page.json": endpoints.example_page,

@@ -453,20 +453,25 @@ ASIDE = "aside label"
 def draw_bars(scene: Scene) -> ChartParts:
     """Draw a bar for each row, its interval, and marks for the columns that it is compared with."""
     plot, theme = scene.plot, scene.theme
+    # Where all are of the class "all", that does not tell bars apart.
+    named = tuple(name for name in plot.y if {row[name] for row in scene.rows} != {"all"})
+    named = named or plot.y
     for row in scene.rows:
-        row[MARK] = row_label(row, plot.y)
+        row[MARK] = row_label(row, named)
         if plot.label and all(row[column] is not None for column in plot.label):
             row[MARK] += f"  {row_label(row, plot.label)}"
     bar_labels = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
     if all(re.fullmatch(r"-?\d+", label) for label in bar_labels):  # distances
         bar_labels.sort(key=int)
     step = scene.size.height / len(bar_labels) if scene.size.height else 1.9 * scene.look.font
-    y_axis = names_axis(scene, bar_labels, axis_title(scene, plot.y), MARK, step)
+    y_axis = names_axis(scene, bar_labels, axis_title(scene, named), MARK, step)
     if plot.label:
-        y_axis["title"] = f"{axis_title(scene, plot.y)}, {'-'.join(plot.label)}"
+        y_axis["title"] = f"{axis_title(scene, named)}, {'-'.join(plot.label)}"
     amounts = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
     title = wrap_pixels(scene, axis_title(scene, plot.x), scene.size.width or _BARS_WIDTH)
     x_axis = amounts_axis(scene, plot.x[0], amounts, title=title, orient="bottom")
+    if len(scene.scale_ends(amounts)) == 3:
+        x_axis["axis"]["tickCount"] = 5  # of more, some have no label, and one of them is 0
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": x_axis, "y": y_axis, "tooltip": scene.tooltip})]
     notes = [f"Bars: {legend_label(scene, plot.x[0])}"] if plot.beside else []

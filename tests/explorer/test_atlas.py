@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import browsers
 import polars as pl
 import pytest
+from fixture_types import Models
 
+from attnbank.ingest import AblateOptions, Edges, HeadSet, ablate
 from attnbank.queries import Bank, open_bank
 
 pytestmark = pytest.mark.slow
@@ -378,6 +381,82 @@ def test_what_is_wrong_is_told_in_words(
     page = visitor.see("/", **values)
     assert fact in page.locator('[role="alert"]').inner_text()
     visitor.said[:] = [line for line in visitor.said if "400" not in line]
+
+
+@pytest.fixture(scope="module")
+def ablated(
+    explored: Path, runs: dict[str, str], tiny_model: Models, tmp_path_factory: Any
+) -> Path:
+    """The bank with the effects of each head of the decoder, and of the edges of subjects."""
+    bank = Path(shutil.copy(explored, tmp_path_factory.mktemp("ablated") / "bank.duckdb"))
+    heads = [(layer, head) for layer in (1, 2, 3) for head in (1, 2, 3, 4)]
+    run, model = runs["decoder"], str(tiny_model("gpt2"))
+    each = [HeadSet(f"{layer}-{head}", ((layer, head),), "--each") for layer, head in heads]
+    ablate(bank, "each", each, run, AblateOptions(controls=0, model=model))
+    cut = HeadSet("nsubj", tuple(heads), "--edges nsubj", edges=Edges("nsubj"))
+    ablate(bank, "cut", [cut], run, AblateOptions(controls=19, model=model))
+    return bank
+
+
+def test_effects_of_heads_and_of_edges_are_those_of_the_analysis(
+    ablated: Path, runs: dict[str, str]
+) -> None:
+    with open_bank(ablated) as bank:
+        frame = bank.query("ablation_effect", run=runs["decoder"], classification="cut")
+    effects = frame.filter(outcome="surprisal").to_dicts()
+    by_head = {row["heads"]: row for row in effects if row["ablation"] == "each"}
+    (cut,) = (row for row in effects if row["class"] == "cut")
+    with browsers.explored(ablated) as address, browsers.launched() as browser:
+        visitor = browsers.Visitor(browser, address, 1440, "light")
+        page = visitor.see("/", by="ablation", run=runs["decoder"])
+        settled(page)
+        assert cells(page) == {head: f"{row['difference']:.3f}" for head, row in by_head.items()}
+        assert page.locator("select[name=measure]").input_value() == "ablation"
+        lowest = min(by_head, key=lambda head: by_head[head]["difference"])
+        kind = page.locator(f'.grid td:has([data-head="{lowest}"])').get_attribute("class")
+        assert by_head[lowest]["difference"] < 0 and kind.startswith("d")
+        page.locator(f'[data-head="{lowest}"]').click()
+        page.wait_for_url(re.compile(f"head={lowest}"))
+        settled(page)
+        assert told(page.locator(".headline"), by_head[lowest]) == f"Without head {lowest}"
+        assert page.locator(".small-grid.chosen").inner_text() == "Ablation"
+        page = visitor.see("/", relation="nsubj", head="2-3", run=runs["decoder"])
+        settled(page)
+        of_head, of_edges = page.locator(".atlas-head > .hint:has(strong)").all()
+        assert told(of_head, by_head["2-3"]) == "Without head 2-3"
+        assert told(of_edges, cut) == "Without the edges of nsubj (both) in all heads"
+        of_edges.locator("a").click()
+        page.wait_for_url(re.compile("ablation=cut"))
+        browsers.filled(page)
+        assert page.locator("tbody tr").count() == 3
+        page = visitor.see("/", relation="det", head="2-3", run=runs["decoder"])
+        settled(page)
+        assert page.locator(".atlas-head > .hint:has(strong)").count() == 1
+        page = visitor.see("/", by="ablation", run=runs["single"])
+        assert "has no ablation of each head." in page.locator('[role="alert"]').inner_text()
+        assert visitor.said == []
+
+
+def told(line: Any, row: dict[str, Any]) -> str:
+    """Assert that a line tells the figures of a row, rounded; return what it tells them of."""
+    of, _, figures = line.inner_text().partition(": ")
+    numbers = [float(number) for number in re.findall(r"[-+]?[\d.]*\d", figures)]
+    expected = [row["difference"], 95, row["low"], row["high"], row["n"]]
+    expected += [row["control_mean"], row["p"]] if row["controls"] else []
+    assert numbers == pytest.approx(expected, rel=0.05, abs=0.005)
+    assert figures.endswith(f"Ablation {row['ablation']}.")
+    return str(of)
+
+
+def test_without_an_ablation_of_each_head_there_is_no_such_measure(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["decoder"])
+    settled(page)
+    assert "Effect of ablation" not in page.locator("select[name=measure]").inner_text()
+    assert page.locator(".atlas-head > .hint:has(strong)").count() == 0
+    page = visitor.see("/", by="ablation", run=runs["decoder"])
+    assert "by cannot be ablation." in page.locator('[role="alert"]').inner_text()
 
 
 TEMPLATES = """async () => {

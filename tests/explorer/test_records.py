@@ -15,12 +15,14 @@ from case_bank import make_bank
 from explored_pages import HOST, PORT, TOKEN, Client, exploring, story
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.records import map_record, measures
+from attnbank.cli.viewer.records import bank_record, effects_record, map_record, measures
 from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
 from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.theme import category_label
+from attnbank.sql import run_choice
+from attnbank.sql.header import RunChoice
 
 OBJECTS = "pattern { V -[obj]-> O }"
 
@@ -57,10 +59,6 @@ def test_measures_are_told_apart_by_their_titles() -> None:
 
 def test_a_run_knows_its_control(tmp_path: Path) -> None:
     """Of a run and the same model with random weights; of two seeds the lower one."""
-    from attnbank.cli.viewer.records import bank_record
-    from attnbank.sql import run_choice
-    from attnbank.sql.header import RunChoice
-
     given = {
         "model": "id,name,random_seed\n1,m,\n2,m,7\n3,m,5\n",
         "run": "id,name,model,measure\n1,trained,1,weights\n2,seven,2,weights\n3,five,3,weights\n",
@@ -73,6 +71,55 @@ def test_a_run_knows_its_control(tmp_path: Path) -> None:
         record = bank_record(bank, "bank", chosen, "bank.duckdb")
         controls = {run["id"]: run["control"] for run in record["runs"]}
     assert controls == {1: 3, 2: 3, 3: 2}
+
+
+FINISHED = "2026-01-01 00:00:00"
+# Every head by itself in c and b; in a one is missing, and in d it is not finished. In e edges.
+ABLATED = {
+    "model": "id,name,layers,heads\n1,m,1,2\n",
+    "run": "id,name,measure\n1,r,weights\n",
+    "document": "id,index\n1,1\n2,2\n",
+    "sentence": "id,document,words\n1,1,2\n2,2,1\n",
+    "word": "id,sentence,index,form\n1,1,1,a\n2,1,2,b\n3,2,1,c\n",
+    "sequence": "id,run,document,sentence\n1,1,1,1\n2,1,2,2\n",
+    "surprisal": "run,word,nats\n1,1,1\n1,2,2\n1,3,3\n",
+    "ablation_set": "run,ablation,number,name,control_of,replacement,relation,direction,cut_at,"
+    "finished\n"
+    f"1,a,1,1-1,,zero,,,,{FINISHED}\n"
+    f"1,b,1,1-1,,zero,,,,{FINISHED}\n1,b,2,1-2,,zero,,,,{FINISHED}\n1,b,3,both,,zero,,,,{FINISHED}\n"
+    f"1,c,1,1-1,,zero,,,,{FINISHED}\n1,c,2,1-2,,zero,,,,{FINISHED}\n"
+    f"1,d,1,1-1,,zero,,,,{FINISHED}\n1,d,2,1-2,,zero,,,,\n"
+    f"1,e,1,nsubj in 1-1,,mask,nsubj,both,word,{FINISHED}\n"
+    f"1,e,2,control 1 of nsubj in 1-1,1,mask,nsubj,both,word,{FINISHED}\n",
+    "ablated_head": "run,ablation,number,layer,head\n1,a,1,1,1\n1,b,1,1,1\n1,b,2,1,2\n1,b,3,1,1\n"
+    "1,b,3,1,2\n1,c,1,1,1\n1,c,2,1,2\n1,d,1,1,1\n1,d,2,1,2\n1,e,1,1,1\n1,e,2,1,1\n",
+    "ablated_edge": "run,ablation,number,word,attended_word\n1,e,1,1,2\n1,e,1,3,2\n1,e,2,2,1\n",
+    "ablated_surprisal": "run,ablation,number,word,nats\n1,a,1,1,9\n"
+    "1,b,1,1,2\n1,b,1,2,2\n1,b,1,3,5\n1,b,2,1,1\n1,b,2,2,1\n1,b,2,3,3\n1,b,3,1,9\n"
+    "1,c,1,1,8\n1,c,2,1,8\n1,d,1,1,7\n1,d,2,1,7\n"
+    "1,e,1,1,5\n1,e,1,2,2\n1,e,1,3,3\n1,e,2,2,2.5\n",
+}  # fmt: skip
+
+
+def test_effects_are_those_of_each_head_and_of_edges(tmp_path: Path) -> None:
+    """Of two ablations of every head the first by name; of edges the words that lost one."""
+    with open_bank(make_bank(tmp_path / "bank.duckdb", ABLATED)) as bank:
+        frame = bank.query("ablation_effect", classification="cut")
+        run = run_choice.chosen_run(bank.connection, RunChoice(), None)
+        (run_record,) = bank_record(bank, "bank", [run], "bank.duckdb")["runs"]
+        effects = rows(effects_record(bank, run))
+    assert run_record["ablation"] == "b"
+    assert [(row["heads"], row["n"], row["difference"]) for row in effects] == [
+        ("1-1", 3, 1.0), ("1-2", 3, pytest.approx(-1 / 3)), ("1-1", 2, 2.0)
+    ]  # fmt: skip
+    assert [row["edges"] for row in effects] == [None, None, "nsubj, both"]
+    assert (effects[2]["controls"], effects[2]["control_mean"]) == (1, 0.5)
+    assert all(row in frame.to_dicts() for row in effects)
+
+
+def test_a_run_without_ablations_says_so(client: Client) -> None:
+    assert "no finished ablation" in record(client, "/effects/5.json")["error"]["fact"]
+    assert {run["ablation"] for run in record(client, "/bank.json")["runs"]} == {None}
 
 
 @pytest.mark.usual("head_accuracy-*", "entropy-*")

@@ -43,6 +43,7 @@ class App {
     const records = ["/bank.json", "/analyses.json"].map((path) => connector.get(path));
     const [bank, catalogue] = await Promise.all(records);
     const measures = new Map(catalogue.measures.map((measure) => [measure.key, measure]));
+    if (!bank.runs.some((run) => run.ablation)) measures.delete("ablation");
     this.bank = { ...bank, ...catalogue, measures, connector };
     this.main.replaceChildren();
     this.main.addEventListener("submit", (event) => this.#submit(event));

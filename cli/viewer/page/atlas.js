@@ -14,7 +14,7 @@ import {
   checkHead, headName, highest, pairOf, percent, step, stretched, valuesOf, written,
 } from "./measures.js";
 import {
-  behavioursOf, drawMeans, drawProfile, headline, meanOf, profileData, profileOf, scoreOf,
+  behavioursOf, drawMeans, drawProfile, effectsOf, headline, lossOf, meanOf, profileData, profileOf, scoreOf,
 } from "./profile.js";
 import { tools } from "./tools.js";
 
@@ -143,8 +143,8 @@ export class Atlas {
   }
 
   async #loadBehaviours(run) {
-    const behaviours = await behavioursOf(this.bank, run);
-    if (this.ofRun === run) this.#set({ data: { ...this.data, behaviours } });
+    const [behaviours, effects] = await Promise.all([behavioursOf, effectsOf].map((of) => of(this.bank, run)));
+    if (this.ofRun === run) this.#set({ data: { ...this.data, behaviours, effects } });
   }
 
   // The small grids, as their answers come.
@@ -506,6 +506,7 @@ export class Atlas {
     const toHead = this.#link(`/head/${head}`, { head: null, beside: null });
     return html`<h2>Head ${head} ${way}</h2>
       <p class="headline">${this.#headline(head)}</p>
+      ${this.#losses(head).map(hint)}
       ${drawProfile(profileOf(data, head), other, this.#judged(), choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${hint(beside)}
@@ -526,12 +527,27 @@ export class Atlas {
     const { grid, state } = this;
     const row = grid.rows.get(head);
     if (state.by === "request" && row) return headline(head, row, "pairs of the request");
+    if (state.by === "ablation" && row) return this.#loss(row);
     const score = this.#isOfRelation ? scoreOf(this.data, head, state) : null;
     const what = state.relation === "all" ? "words' heads" : html`<strong>${state.relation}</strong>`;
     if (score) return headline(head, score, what);
     const value = written(grid.values.get(head), grid.isShare);
     const n = typeof row?.n === "number" ? ` of ${thousands(row.n)}` : null;
     return html`Head <strong>${head}</strong>: ${value}${n}. ${grid.title}.`;
+  }
+
+  // What the model loses without the head, and without the edges of the relation that it is judged on.
+  #losses(head) {
+    const { effects = [] } = this.data;
+    const ofHead = effects.find(({ edges, heads }) => edges === null && heads === head);
+    const ofEdges = effects.filter(({ edges }) => edges?.startsWith(`${this.#judged().relation}, `));
+    const losses = [ofHead, ofEdges.find(({ heads }) => heads === "all") ?? ofEdges[0]];
+    return losses.filter((row, at) => row && (at || this.state.by !== "ablation")).map((row) => this.#loss(row));
+  }
+
+  #loss(row) {
+    const of = { ablation: row.ablation, classification: row.edges && "cut" };
+    return lossOf(row, this.#linkOfRun("/tables/ablation_effect", of));
   }
 
   // The mean of the heads that were brushed.

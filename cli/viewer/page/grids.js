@@ -1,7 +1,7 @@
 // Heads as a grid: rows are layers, columns are heads, a colour for each value.
 import { html } from "./dom.js";
 import { wide } from "./forms.js";
-import { headName, percent, step } from "./measures.js";
+import { headName, step, written } from "./measures.js";
 
 // The numbers of the heads of a layer, and those that stand above a grid with small cells.
 export const headsOf = (run) => Array.from({ length: run.heads }, (_, at) => at + 1);
@@ -9,15 +9,17 @@ export const everyFourth = (run) => headsOf(run).map((head) => (head % 4 ? "" : 
 
 // The scale of the colours of a grid.
 export function scale(ends, isShare) {
-  const write = (value) => (isShare ? percent(value) : value.toFixed(2));
   const kind = ends.length === 3 ? "d" : "v";
   const steps = Array.from({ length: 21 }, (_, at) => html`<span class=${`${kind}${at}`}></span>`);
-  return html`<p class="scale" aria-hidden="true">${write(ends[0])} ${steps} ${write(ends.at(-1))}</p>`;
+  return html`<p class="scale" aria-hidden="true">${written(ends[0], isShare)} ${steps}
+    ${written(ends.at(-1), isShare)}</p>`;
 }
 
 // What stands in a cell, and what it says when it is pointed at.
 export function cellText(value, isShare) {
-  return value === null ? "–" : isShare ? String(Math.round(100 * value)) : value.toFixed(1);
+  if (value === null) return "–";
+  if (isShare) return String(Math.round(100 * value));
+  return Math.abs(value) < 1 ? String(Number(value.toFixed(2))).replace("0.", ".") : value.toFixed(1);
 }
 
 export const cellTitle = (name, value) => `${name}: ${value === null ? "no value" : value.toFixed(3)}`;

@@ -32,10 +32,6 @@ const RELATION_COLUMNS = [
   ["offset_accuracy", "float"], ["gain", "float"], ["p_corrected", "float"], ["held_out", "float"],
   ["findable", "float"], ["run", "text"],
 ];
-const ABLATION_COLUMNS = [
-  "ablation", "name", "heads", "replacement", "outcome", "n", "whole", "without", "difference", "low", "high",
-  "controls", "control_mean", "p", "run",
-];
 const ERROR_COLUMNS = [
   ["breakdown", "text"], ["value", "text"], ["n", "integer"], ["share", "float"], ["errors", "integer"],
   ["dependents", "integer"],
@@ -102,7 +98,7 @@ export async function headView(context) {
       <section><h2>Surface patterns</h2>${patternTable(patterns.filter(Boolean).flat())}</section>
       ${ablations?.height ? html`<section><h2>Ablation</h2>
         ${table(context, ablations,
-          "The effect of ablating sets of heads that include this one (ablation_effect)")}
+          "The effect of ablating sets of heads that include this one, or of cutting edges in them (ablation_effect)")}
         </section>` : null}
       ${nearest ? html`<section><h2>Nearest heads</h2>
         ${table(context, nearest.where((row) => row.of_layer === pair[0] && row.of_head === pair[1]),
@@ -162,12 +158,11 @@ async function relationsOf(context, run, isOfHead) {
   return Frame.of(rows, RELATION_COLUMNS);
 }
 
-// The effects of ablated sets that contain a head.
+// The effects of ablated sets that contain a head; `edges` where it has any.
 async function ablationsOf({ connector, run }, name) {
   const frame = await connector.answer("any", "ablation_effect", { run }, { mayLoad: true });
-  const kinds = Object.fromEntries(frame.columns.map((column) => [column.name, column.kind]));
-  const rows = frame.rows.filter((row) => row.heads.split(", ").includes(name));
-  return Frame.of(rows, ABLATION_COLUMNS.map((column) => [column, kinds[column]]));
+  return frame.where((row) => row.heads.split(", ").includes(name)).select(({ name: column }, values) => (
+    column !== "class" && (column !== "edges" || values.some(Boolean))));
 }
 
 function examplesSection(context, run, name, examples) {

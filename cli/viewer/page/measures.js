@@ -33,6 +33,7 @@ export async function valuesOf(bank, run, state, options) {
   const { by, relation, direction } = state;
   if (by === "gain") return gainValues(bank, run, state.min_count, options);
   if (by === "request") return requestValues(bank, run, state);
+  if (by === "ablation") return effectValues(bank, run);
   const measure = bank.measures.get(by);
   const takesRelation = measure.has_relation && (by === "relation" || relation !== "all");
   const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? { relation } : {};
@@ -103,6 +104,27 @@ async function requestValues(bank, run, { request, dependent, governor, directio
   }, frame.rows.filter((row) => row.direction === direction));
 }
 
+// What the model loses without each head alone.
+async function effectValues(bank, run) {
+  const { name, ablation } = run;
+  if (!ablation) {
+    throw new Fault(`${name} has no ablation of each head.`, `Type: attnbank ablate each --each --run ${name}`);
+  }
+  const frame = (await bank.connector.frame(`/effects/${run.id}.json`)).where((row) => row.edges === null);
+  const rows = frame.rows.map((row) => {
+    const [layer, head] = pairOf(row.heads);
+    return { ...row, layer, head };
+  });
+  const amounts = rows.map((row) => row.difference);
+  return gridFacts(frame, (row) => row.difference, {
+    title: "Effect of ablating each head, in nats a word", isShare: false, amounts, ends: endsOf(amounts, null),
+    remark: `Mean surprisal of ${thousands(rows[0].n)} words without the head minus that of the whole model: above 0`
+      + ` the model is worse without it (ablation ${ablation}).`,
+    analysis: "ablation_effect", parameters: { ablation, run: name },
+    columnValues: { outcome: "surprisal", class: "all" },
+  }, rows);
+}
+
 // As queries/pictures/theme.py has them: a fixed domain, or from 0, or on both sides of 0.
 export function endsOf(amounts, domain) {
   if (domain) return domain;
@@ -137,5 +159,6 @@ export const percent = (value) => `${Math.round(100 * value)} %`;
 
 export function written(value, isShare) {
   if (value === null || value === undefined) return "–";
-  return isShare ? percent(value) : value.toFixed(Math.abs(value) < 10 ? 2 : 1);
+  const size = Math.abs(value);
+  return isShare ? percent(value) : size && size < 0.1 ? value.toPrecision(2) : value.toFixed(size < 10 ? 2 : 1);
 }

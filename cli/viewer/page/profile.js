@@ -42,6 +42,23 @@ export async function behavioursOf(bank, run) {
   return behaviours.filter((row) => row.values.size);
 }
 
+// What the model loses without each head, and without the edges of relations.
+export const effectsOf = (bank, run) => rowsOf(() => bank.connector.frame(`/effects/${run.id}.json`));
+
+// One such loss in words; `link` is that of its rows.
+export function lossOf({ edges, heads, name, ablation, ...row }, link) {
+  const { n, difference, low, high, controls, control_mean: ofControls, p } = row;
+  const signed = (value) => (value > 0 ? "+" : "") + written(value);
+  const [relation, ...kind] = edges?.split(", ") ?? [];
+  const without = edges ? `the edges of ${relation} (${inWords(kind.join(", "))}) in ${
+    heads === "all" ? "all heads" : `the heads of the set ${name}`}` : `head ${heads}`;
+  const interval = isKnown(low) ? ` (95 % interval ${signed(low)} to ${signed(high)})` : "";
+  const beside = controls ? `; without ${edges ? "as many random edges" : "a random head"}: ${signed(ofControls)}` : "";
+  return html`Without ${without}: <strong>${signed(difference)}</strong> nats a word${interval}, over ${thousands(n)}
+    words${edges ? " that lost one" : ""}${beside}${isKnown(p) ? `, p ${written(p)}` : ""}.
+    Ablation <a href=${link}>${ablation}</a>.`;
+}
+
 // All that is known of how well a head finds a relation in a direction, with its 95 % interval once
 // that is there; null if nothing is.
 export function scoreOf(data, name, { relation, direction }) {

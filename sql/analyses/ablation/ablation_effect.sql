@@ -12,10 +12,11 @@
 -- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome aside=n
 -- note: surprisal in nats a word: above 0 the model is worse without the heads. For pairs (agreement, files) the share
 --   in which the good one is more probable: below 0 the model is worse.
--- note: where edges were cut (attnbank ablate --edges), heads are those in which they were, and each control cuts as many
---   random edges over the same distances. The classification cut separates the words that lost an edge in the set, or in
---   its control, from the others. A causal model has predicted a word before that word attends to anything: what it
---   loses shows in the words after it, unless it was cut where the word is predicted (--at prediction).
+-- note: where edges were cut (attnbank ablate --edges), heads are those in which they were, and each control cuts as
+--   many random edges over the same distances. The classification cut separates the words that lost an edge in the set,
+--   or in its control, from the others; sets of heads have only all words. A causal model has predicted a word before
+--   that word attends to anything: what it loses shows in the words after it, unless it was cut where the word is
+--   predicted (--at prediction).
 -- note: controls are the random sets that were ablated with the set (attnbank ablate --controls); p is exact, and with
 --   n controls at least 1 / (n + 1): with fewer than 19 it cannot reach 0.05 and is null.
 -- note: the classification repeated separates words whose form occurred earlier in their sentence (in a run of ingest
@@ -174,6 +175,7 @@ inner join effect using (ablation, number)
 left join control_summary using (outcome, class, ablation, number)
 left join set_heads using (ablation, number)
 where selected_set.control_of is null
+    and (effect.class <> 'kept' or selected_set.relation is not null)
 order by
     selected_set.ablation,
     case when effect.outcome = 'surprisal' then 0 else 1 end,
