@@ -131,6 +131,13 @@ def check_engine(ctx: click.Context) -> bool:
             "--engine spark needs --data DIR.",
             "Write an export, attnbank export DIR, and name it: --data DIR.",
         )
+    if name == "data" and len(params[name]) > 1:
+        folders = join(params[name])
+        raise CallError(
+            "--engine spark reads one export.",
+            f"Make one of these: attnbank -b all.duckdb merge {folders}, then attnbank -b"
+            " all.duckdb export DIR.",
+        )
     if ctx.get_parameter_source("timeout") is ParameterSource.COMMANDLINE:
         raise CallError("--timeout cannot be combined with --engine spark.", "Leave it out.")
     return True
@@ -139,7 +146,7 @@ def check_engine(ctx: click.Context) -> bool:
 def open_source(
     ctx: click.Context, seconds: float | None = None
 ) -> AbstractContextManager[Bank | Exported]:
-    """Context manager that opens the named bank, or the exports of --data.
+    """Context manager that opens the named bank, or the export of --data.
 
     Raises CallError when it is called, before it is entered.
     """
@@ -156,13 +163,14 @@ def _open_source(
         return
     from attnbank.queries.spark_sessions import LOCAL, session_of
 
-    with session_of(ctx.params["master"] or LOCAL, ctx.params["data"]) as session:
+    (folder,) = ctx.params["data"]
+    with session_of(ctx.params["master"] or LOCAL, folder) as session:
         from attnbank.queries.spark import open_export
 
         # Polars lets the system restart what a Ctrl-C interrupts; so it would wait for Spark.
         signal.siginterrupt(signal.SIGINT, True)
 
-        yield open_export(session, *ctx.params["data"])
+        yield open_export(session, folder)
 
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -393,10 +401,7 @@ def engine_options(
 ) -> Decorator:
     """The options --engine (with help `what`), --master, and --data or, with `writes`, --to."""
     to = "Folder to fill, for Spark; all executors must see it under this path."
-    data = (
-        "Folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
-        " read as one."
-    )
+    data = "Folder that attnbank export wrote, or its address (s3a://...), for Spark."
     master = "URL of the Spark cluster. Default: this machine."
     return compose(
         option("--engine", what, "duckdb", choices=("duckdb", "spark")),

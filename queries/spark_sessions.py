@@ -29,7 +29,7 @@ LOCAL = "local[*]"
 
 # The oldest version of Java that Spark 4 runs on.
 OLDEST = 17
-# The most bytes of local exports that count as little to read.
+# The most bytes of a local export that count as little to read.
 _LITTLE = 10**9
 _ERROR = 2  # the file descriptor of standard error
 _GRACE = 3.0  # seconds that the JVM has to end after an interrupt, before it is killed
@@ -40,11 +40,11 @@ _INSTALL = (
 
 
 @contextmanager
-def session_of(master: str = LOCAL, reads: Sequence[str | Path] = ()) -> Iterator[SparkSession]:
+def session_of(master: str = LOCAL, reads: str | None = None) -> Iterator[SparkSession]:
     """Start a Spark session, and stop it in the end; an interrupt ends its JVM at once.
 
     `master` is Spark's own name of a cluster (`spark://host:7077`, `yarn`), or of this machine with
-    some cores (`local[2]`). `reads` are the exports that it will read, if that is known. Raises
+    some cores (`local[2]`). `reads` is the export that it will read, if that is known. Raises
     MissingPackageError without pyspark, CallError without a Java that is new enough, and QueryError
     if Spark does not start.
     """
@@ -72,7 +72,7 @@ def session_of(master: str = LOCAL, reads: Sequence[str | Path] = ()) -> Iterato
                 "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
                 "spark.sql.shuffle.partitions": "4",  # Spark's own 200 are for a cluster
             }
-            if _are_little(reads):
+            if reads is not None and _is_little(Path(reads)):
                 # Planning a statement runs so much code once that the optimizing compiler takes
                 # half of the time, and saves none.
                 options["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
@@ -92,14 +92,11 @@ def session_of(master: str = LOCAL, reads: Sequence[str | Path] = ()) -> Iterato
                     session.stop()
 
 
-def _are_little(reads: Sequence[str | Path]) -> bool:
-    """Whether all of these are folders of this machine, with few bytes; False for none."""
-    folders = [Path(folder) for folder in reads]
-    if not folders or not all(folder.is_dir() for folder in folders):
-        return False
+def _is_little(export: Path) -> bool:
+    """Whether this is a folder of this machine, with few bytes."""
     with suppress(OSError):
-        files = (file for folder in folders for file in folder.rglob("*.parquet"))
-        return sum(file.stat().st_size for file in files) <= _LITTLE
+        files = export.rglob("*.parquet")
+        return export.is_dir() and sum(file.stat().st_size for file in files) <= _LITTLE
     return False
 
 

@@ -170,17 +170,6 @@ class Matched:
             if source == number
         }
 
-    def first_corpora(self, number: int) -> dict[int, int]:
-        """As `ids` of the corpora, of those of which no earlier source has the same shards."""
-        shards = [catalog.shards["corpus"] for catalog in self.catalogs]
-        return {
-            old: entry.id
-            for entry in self.corpora
-            for at, (source, old) in enumerate(entry.places)
-            if source == number
-            and all(shards[other][its] != shards[source][old] for other, its in entry.places[:at])
-        }
-
     def whole_runs(self, number: int) -> dict[int, int]:
         """The new ids of those runs of a source that have all that the new run has."""
         return {
@@ -191,37 +180,28 @@ class Matched:
         }
 
 
-def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool = False) -> Matched:
+def match(catalogs: Sequence[Catalog], *, partial: bool = False) -> Matched:
     """What is the same in several sources, in the order in which it comes.
 
-    Two rows of one source stay two. With `partial`, shards may be missing. `to_read` is for asking
-    the sources as they are, where texts are not compared: two corpora of one name, and shards that
-    overlap, are then an error; a part that all sources have alike may be the only one, and runs may
-    be unfinished. Raises CallError if a shard is missing, or if shards do not go together.
+    Two rows of one source stay two. With `partial`, shards may be missing. Raises CallError if a
+    shard is missing, or if shards do not go together.
     """
     notes: list[str] = []
     corpora = _entries(catalogs, "corpus", notes)
     matched = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
     for corpus in corpora:
         corpus.row["shard"] = corpus.shards.text
-        shards = [catalogs[number].shards["corpus"][id] for number, id in corpus.places]
-        if to_read:
-            if corpus.differs is not None:
-                remedy = "Query them one by one, or ingest one of them under another name (--name)."
-                raise CallError(corpus.differs, remedy)
-            _check_apart(f"corpus {corpus.row['name']}", shards)
-        if not corpus.shards.is_whole and not partial and not (to_read and len({*shards}) == 1):
+        if not corpus.shards.is_whole and not partial:
             missing = corpus.shards.missing
             several = re.search("[-+]", missing)
             fact = (
                 f"The shard{'s' if several else ''} {missing} of the corpus {corpus.row['name']}"
-                f" {'are' if several else 'is'} in none of the"
-                f" {'exports' if to_read else 'banks'}."
+                f" {'are' if several else 'is'} in none of the banks."
             )
             named = (entry for entry in corpora if entry.first["name"] == corpus.first["name"])
             differ = [entry.differs for entry in named if entry.differs]
-            raise _missing_shards("corpus", to_read, " ".join([fact, *differ[-1:]]))
-    matched.runs = _RunMatcher(matched, partial, to_read).match()
+            raise _missing_shards("corpus", " ".join([fact, *differ[-1:]]))
+    matched.runs = _RunMatcher(matched, partial).match()
     matched.preferred = _preferred(matched)
     return matched
 
@@ -305,21 +285,8 @@ def _add_shards(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Cat
     row["language"] = row["language"] or catalog.rows["corpus"][id]["language"]
 
 
-def _check_apart(what: str, shards: Sequence[Shards]) -> None:
-    distinct = [*dict.fromkeys(shards)]
-    if any(one.meets(other) for at, one in enumerate(distinct) for other in distinct[:at]):
-        parts = ", ".join(shard.text or "all of it" for shard in distinct)
-        raise CallError(
-            f"The exports hold parts of the {what} that overlap: {parts}.",
-            "Name the exports of one division, or the one that is complete.",
-        )
-
-
-def _missing_shards(what: str, to_read: bool, fact: str) -> CallError:
-    if to_read:
-        remedy = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
-    else:
-        remedy = f"Name its bank too, or give --partial: the {what} then says which shards it has."
+def _missing_shards(what: str, fact: str) -> CallError:
+    remedy = f"Name its bank too, or give --partial: the {what} then says which shards it has."
     return CallError(fact, remedy)
 
 
@@ -363,7 +330,6 @@ class _RunMatcher:
 
     matched: Matched
     partial: bool
-    to_read: bool
 
     def __post_init__(self) -> None:
         self.notes = self.matched.notes
@@ -393,10 +359,8 @@ class _RunMatcher:
     def _joined(self, group: list[_SourceRun]) -> Entry | None:
         """The run that these are, or are parts of; None if none of them is taken."""
         corpus, model = group[0].corpus, group[0].model
-        left_out = [run for run in group if not (run.is_finished or self.to_read)]
-        if self.to_read:
-            _check_apart(f"run {group[0].plain}", [run.shards for run in group])
-        elif left_out == group and (whole := [run for run in group if run.shards.is_whole]):
+        left_out = [run for run in group if not run.is_finished]
+        if left_out == group and (whole := [run for run in group if run.shards.is_whole]):
             self.notes.append(f"{whole[0].label} is unfinished and stays so.")
             left_out.remove(whole[0])
         chosen: list[_SourceRun] = []
@@ -445,7 +409,7 @@ class _RunMatcher:
             elif what := _differences(first, other):
                 why = f": {other.catalog.label} has {other.shards.text or 'it'} with another {what}"
         fact = f"The run {first.plain} lacks the shard {missing}{why}."
-        return _missing_shards("run", self.to_read, fact)
+        return _missing_shards("run", fact)
 
     def _columns_of_parts(self, chosen: list[_SourceRun], has: Shards) -> Row:
         """What of the row of a run of several parts is not that of the first one."""

@@ -74,10 +74,10 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def on_spark(spark: SparkSession) -> Callable[..., Exported]:
-    """A function that opens exports on Spark, with settings for a few rows."""
+    """A function that opens an export on Spark, with settings for a few rows."""
 
-    def opened(*folders: Path) -> Exported:
-        result = open_export(spark, *folders)
+    def opened(folder: Path) -> Exported:
+        result = open_export(spark, folder)
         result.backend = Reusing(result.backend)
         for name, value in SMALL.items():
             result.session.conf.set(name, value)
@@ -112,9 +112,8 @@ def on_both(bank: Bank, exported: Exported) -> Callable[..., pl.DataFrame]:
     """A function from a question to the rows of the bank, which are those of the export."""
 
     def answered(
-        ask: Callable[[Bank | Exported], pl.DataFrame], *, bank: Bank = bank,
-        exported: Exported = exported, abs_tol: float = 1e-8,
-    ) -> pl.DataFrame:  # fmt: skip
+        ask: Callable[[Bank | Exported], pl.DataFrame], *, abs_tol: float = 1e-8
+    ) -> pl.DataFrame:
         mine, theirs = ask(bank), ask(exported)
         assert mine.height > 0
         assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=abs_tol)

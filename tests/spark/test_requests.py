@@ -146,6 +146,12 @@ def test_options_that_do_not_fit(name: str, cli: Cli) -> None:
         (folder, "a"): f"{folder} needs --engine spark.",
         ("--master", "local"): "--master needs --engine spark.",
     }
+    if name != "ingest":
+        facts["--engine", "spark", "--data", "a b", "--data", "c"] = (
+            "--engine spark reads one export.\n"
+            "Make one of these: attnbank -b all.duckdb merge 'a b' c, then"
+            " attnbank -b all.duckdb export DIR."
+        )
     if name in ("find", "count", "score"):
         facts |= {
             ("--engine", "spark", "--data", "a", "--timeout", "3"): (
