@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import old_banks
 import pytest
+import several_runs
 from bank_rows import query_bank
 from case_bank import make_bank
 from command_line import Cli
@@ -212,7 +212,7 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
 
 @pytest.mark.slow
 def test_a_bank_of_another_format_is_refused(shards: Any, out: Path, tmp_path: Path) -> None:
-    older = old_banks.format_0(tmp_path / "older.duckdb")
+    older = several_runs.format_0(tmp_path / "older.duckdb")
     with pytest.raises(BankError, match="was made by an unreleased version of attnbank"):
         merge_banks(out, [shards.whole, older])
     newer = _changed(shards.whole, tmp_path / "newer.duckdb", "update bank set format = 99")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import old_banks
 import pytest
+import several_runs
 import toy_attention as toy
 from bank_rows import change_bank, query_bank
 from command_line import Cli
@@ -136,7 +136,7 @@ def test_deleting_gives_the_room_back(big: Path, tmp_path: Path, cli: Cli) -> No
 @pytest.mark.slow
 def test_the_copy_is_the_bank(big: Path, tmp_path: Path) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
-    of = old_banks.columns(bank)
+    of = several_runs.columns(bank)
     change_bank(
         bank,
         "create table mine as select range as i from range(300000)",
@@ -145,13 +145,13 @@ def test_the_copy_is_the_bank(big: Path, tmp_path: Path) -> None:
         "checkpoint",
         "delete from mine where i >= 10",
     )
-    rows, order = old_banks.rows(bank, of), _order(bank)
+    rows, order = several_runs.rows(bank, of), _order(bank)
     connection = open_to_write(bank, "test")
     total, unused = space(connection, has_deleted=True)
     assert unused > MOST_UNUSED * total
     checkpoint_and_compact(connection, bank, has_deleted=True)
     assert bank.stat().st_size < total - 0.8 * unused
-    assert old_banks.rows(bank, of) == rows and _order(bank) == order
+    assert several_runs.rows(bank, of) == rows and _order(bank) == order
     with duckdb.connect(str(bank), read_only=True) as connection:
         assert connection.execute("from of_view").fetchall() == [(9,)]
         assert connection.execute("select index_name from duckdb_indexes()").fetchall() == [
@@ -187,19 +187,19 @@ print("closed", flush=True)
 @pytest.mark.parametrize("seconds", [0.0, 0.02, 0.08])
 def test_a_killed_copy_leaves_the_bank_whole(big: Path, tmp_path: Path, seconds: float) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
-    of = old_banks.columns(bank)
-    expected = old_banks.rows(bank, of)
+    of = several_runs.columns(bank)
+    expected = several_runs.rows(bank, of)
     kept = [row for row in expected["attention"] if int(str(row[0])) % 2]
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(bank)], stdout=subprocess.PIPE)
     assert child.stdout is not None and child.stdout.readline() == b"deleted\n"
     time.sleep(seconds)
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    assert old_banks.rows(bank, of) == expected | {"attention": kept}
+    assert several_runs.rows(bank, of) == expected | {"attention": kept}
     checkpoint_and_compact(
         open_to_write(bank, "test"), bank, has_deleted=True
     )  # what is left over goes
-    assert _is_tidy(bank) and old_banks.rows(bank, of)["attention"] == kept
+    assert _is_tidy(bank) and several_runs.rows(bank, of)["attention"] == kept
 
 
 def test_a_disk_without_room_for_the_copy_is_told(big: Path, tmp_path: Path) -> None:

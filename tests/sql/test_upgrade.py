@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import old_banks
 import pytest
+import several_runs
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli, run_python
@@ -48,17 +48,17 @@ TWO_WORDS = {
 @pytest.fixture
 def small_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A bank of two words, of format 0."""
-    monkeypatch.setitem(upgrading.MIGRATIONS, 1, old_banks.MIGRATION)
+    monkeypatch.setitem(upgrading.MIGRATIONS, 1, several_runs.MIGRATION)
     path = make_bank(tmp_path / "old.duckdb", TWO_WORDS)
-    change_bank(path, *old_banks.BEFORE)
+    change_bank(path, *several_runs.BEFORE)
     return path
 
 
 @pytest.fixture
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A bank of format 0, from which there is a migration."""
-    monkeypatch.setitem(upgrading.MIGRATIONS, 1, old_banks.MIGRATION)
-    return old_banks.format_0(tmp_path / "old.duckdb")
+    monkeypatch.setitem(upgrading.MIGRATIONS, 1, several_runs.MIGRATION)
+    return several_runs.format_0(tmp_path / "old.duckdb")
 
 
 def _figures(path: Path, what: str) -> list[list[str]]:
@@ -140,7 +140,7 @@ def test_an_upgraded_bank_is_like_a_new_one(small_old: Path, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_an_upgraded_bank_of_five_runs_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
-    usual = old_banks.five_runs(tmp_path / "five.duckdb")
+    usual = several_runs.five_runs(tmp_path / "five.duckdb")
     _check_upgrade(old, tmp_path, usual, "five runs")
     with open_bank(old) as bank:
         request = bank.query("head_accuracy", run="test/tiny").sort(by=["layer"]).height
@@ -154,13 +154,13 @@ def _check_upgrade(old: Path, tmp_path: Path, usual: Path, what: str) -> Upgrade
     (tmp_path / "new").mkdir()
     new = tmp_path / "new" / "old.duckdb"
     open_to_write(new, version()).close()
-    of = old_banks.columns(old)
-    rows = old_banks.rows(old, of)
+    of = several_runs.columns(old)
+    rows = several_runs.rows(old, of)
     done = upgrade(old)
     assert (done.before, done.after) == (0, registry.FORMAT)
     assert _schema(old) == _schema(new)
     assert _installed(old) == _installed(new)
-    assert old_banks.rows(old, of, without=("bank",)) == {
+    assert several_runs.rows(old, of, without=("bank",)) == {
         table: each for table, each in rows.items() if table != "bank"
     }
     figures = _figures(old, what)
@@ -253,12 +253,12 @@ def test_other_analyses_alone_are_brought_up_to_date(tmp_path: Path, cli: Cli) -
 @pytest.mark.slow
 def test_what_cannot_be_upgraded_stays_as_it_was(old: Path) -> None:
     change_bank(old, "alter table sentence alter index type varchar")
-    of = old_banks.columns(old)
-    rows, schema, installed = old_banks.rows(old, of), _schema(old), _installed(old)
+    of = several_runs.columns(old)
+    rows, schema, installed = several_runs.rows(old, of), _schema(old), _installed(old)
     with pytest.raises(BankError, match=r"sentence\.index is VARCHAR, not INTEGER"):
         upgrade(old)
     assert (_schema(old), _installed(old)) == (schema, installed)
-    assert old_banks.rows(old, of) == rows
+    assert several_runs.rows(old, of) == rows
 
 
 STATEMENTS = 300
@@ -279,14 +279,14 @@ STATEMENTS = 300
 def test_killed_anywhere_it_is_one_or_the_other(
     at: int, old: Path, forked: Forked, tmp_path: Path
 ) -> None:
-    of = old_banks.columns(old)
+    of = several_runs.columns(old)
     del of["bank"]
-    rows, schema = old_banks.rows(old, of), _schema(old)
-    killed_at(forked, at, ["-b", str(old), "upgrade"], tmp_path, old_banks.INSTALL)
+    rows, schema = several_runs.rows(old, of), _schema(old)
+    killed_at(forked, at, ["-b", str(old), "upgrade"], tmp_path, several_runs.INSTALL)
     assert query_bank(old, "select format from bank") == [(0,)]
-    assert (old_banks.rows(old, of), _schema(old)) == (rows, schema)
+    assert (several_runs.rows(old, of), _schema(old)) == (rows, schema)
     assert upgrade(old).after == registry.FORMAT
-    assert old_banks.rows(old, of) == rows
+    assert several_runs.rows(old, of) == rows
     assert [path.name for path in tmp_path.iterdir()] == ["old.duckdb"]
 
 
@@ -358,7 +358,7 @@ def test_an_old_export_is_loaded_and_upgraded(old: Path, tmp_path: Path) -> None
     """What an earlier export wrote: its own schema, and a load of each table by column."""
     folder, new = tmp_path / "parquet", tmp_path / "loaded.duckdb"
     folder.mkdir()
-    of = old_banks.columns(old)
+    of = several_runs.columns(old)
     with duckdb.connect(str(old), read_only=True) as connection:
         for table in of:
             connection.execute(f"copy {table} to '{folder}/{table}.parquet' (format parquet)")
@@ -373,6 +373,6 @@ def test_an_old_export_is_loaded_and_upgraded(old: Path, tmp_path: Path) -> None
             )
     upgrade(new)
     del of["bank"]
-    assert old_banks.rows(new, of) == old_banks.rows(old, of)
+    assert several_runs.rows(new, of) == several_runs.rows(old, of)
     with open_bank(new) as bank:
         assert bank.info().format == registry.FORMAT and bank.runs().height == 5

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import old_banks
 import pytest
+import several_runs
 from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from command_line import Cli
@@ -39,12 +39,12 @@ ENTITIES = [
 
 @pytest.fixture(scope="module")
 def five_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return old_banks.five_runs(tmp_path_factory.mktemp("five") / "bank.duckdb")
+    return several_runs.five_runs(tmp_path_factory.mktemp("five") / "bank.duckdb")
 
 
 @pytest.fixture
 def bank(tmp_path: Path, five_runs: Path) -> Path:
-    """Five runs, two of them with words of two corpora, and two probes (`old_banks`)."""
+    """Five runs, two of them with words of two corpora, and two probes (`several_runs`)."""
     return Path(shutil.copy(five_runs, tmp_path))
 
 
@@ -62,7 +62,7 @@ def _of_run(bank: Path, number: int) -> dict[str, int]:
 
 
 def _counts(bank: Path) -> dict[str, int]:
-    return _rows(bank, dict.fromkeys(old_banks.columns(bank), "true"))
+    return _rows(bank, dict.fromkeys(several_runs.columns(bank), "true"))
 
 
 def _rows(bank: Path, conditions: Mapping[str, str]) -> dict[str, int]:

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 import duckdb
-import old_banks
 import pytest
+import several_runs
 import toy_attention as toy
 from bank_rows import query_bank
 from case_bank import make_bank
@@ -85,18 +85,18 @@ def test_at_any_size_all_or_nothing_is_committed(bank: Path, command: str, cli: 
 @pytest.mark.slow
 def test_an_upgrade_changes_nothing_or_all(tmp_path: Path) -> None:
     bank = tmp_path / "old.duckdb"
-    of = old_banks.columns(old_banks.format_0(bank))
+    of = several_runs.columns(several_runs.format_0(bank))
     del of["bank"]
-    rows = old_banks.rows(bank, of)
+    rows = several_runs.rows(bank, of)
     content = bank.read_bytes()
     for limit in (5000, len(content)):
         _reset(bank, content)
-        done = run_on_disk(limit, "-b", bank, "upgrade", program=old_banks.INSTALL + COMMAND)
+        done = run_on_disk(limit, "-b", bank, "upgrade", program=several_runs.INSTALL + COMMAND)
         ((format_,),) = query_bank(bank, "select format from bank")
         assert format_ == (0 if done.returncode else registry.FORMAT), (limit, done.stderr)
         if done.returncode:
             assert "is full; the bank was left unchanged" in done.stderr
-        assert old_banks.rows(bank, of) == rows
+        assert several_runs.rows(bank, of) == rows
         assert not list(tmp_path.glob(".*.part"))
 
 
