@@ -368,8 +368,7 @@ class Export:
         format_ = formats[0] if len(formats) == 1 else None
         if format_ is None:
             raise BankError(f"{self.folder} does not say which format it is in.", _WHOLE)
-        remedy = "Upgrade the bank, and export it again: attnbank upgrade, attnbank export."
-        check_format(self.folder, format_, remedy)
+        check_format(self.folder, format_)
 
     def table(self, name: str) -> DataFrame:
         """The rows of a table, with the columns that a bank has.

@@ -475,14 +475,12 @@ def check_files(folder: Path, manifest: Manifest) -> None:
             raise BankError(f"{file.path} of the export {folder} {reason}.", _AGAIN)
 
 
-def check_format(named: str, format_: int, upgrade: str) -> None:
-    """Raise BankError unless an export is of this format; `upgrade` is what to do with an older."""
+def check_format(named: str, format_: int) -> None:
+    """Raise BankError unless an export is of this format."""
     if format_ != FORMAT:
-        is_newer = format_ > FORMAT
-        by = ", which a newer or an unreleased attnbank wrote" if is_newer else ""
         raise BankError(
-            f"{named} is of format {format_}{by}; this version reads format {FORMAT}.",
-            "Use that version, or name another folder." if is_newer else upgrade,
+            f"{named} is of format {format_}; this version reads format {FORMAT}.",
+            "Use the version that wrote it, or name another folder.",
         )
 
 

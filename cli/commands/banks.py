@@ -194,25 +194,18 @@ def _print_deletion(deletion: Deletion, what: str) -> None:
 @command("upgrade", "-b old.duckdb", cls=BankCommand)
 @quiet_option()
 def upgrade(ctx: click.Context) -> None:
-    """Upgrade a bank that an earlier version of attnbank wrote.
+    """Bring the analyses in a bank up to date that another version of attnbank wrote.
 
-    Adds the columns of this version's tables, replaces views and analyses by this version's,
-    and keeps all rows. Either all of it is done or nothing. Earlier versions cannot read the
-    bank afterwards: keep a copy if you need that.
+    Replaces its functions, views and analyses by this version's, and keeps all rows. Either all of
+    it is done or nothing. Commands that write to a bank do so, too.
     """
     from attnbank.sql.bank.opening import upgrade
 
     path = bank_path(ctx)
-    upgraded = upgrade(path)
-    if not upgraded.changed:
-        notify(f"{path} is already up to date (format {upgraded.after})")
-        return
-    if upgraded.before != upgraded.after:
-        notify(f"Upgraded {path} from format {upgraded.before} to {upgraded.after}")
-    if upgraded.added:
-        notify(f"Added: {', '.join(upgraded.added)}")
-    if upgraded.analyses:
-        notify("Its views and analyses are now those of this version")
+    if upgrade(path):
+        notify(f"The views and analyses of {path} are now those of this version")
+    else:
+        notify(f"{path} is already up to date")
 
 
 @command("export", "parquet/")

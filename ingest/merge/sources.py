@@ -152,12 +152,7 @@ def of_export(number: int, path: str | Path) -> Source:
     """
     folder = expanded(path)
     manifest = read_manifest(folder)
-    check_format(
-        f"The export {folder}",
-        manifest.format,
-        'In that folder: duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"; then'
-        " attnbank -b new.duckdb upgrade",
-    )
+    check_format(f"The export {folder}", manifest.format)
     check_files(folder, manifest)
     tables = {(table.schema, table.name): table.columns for table in manifest.tables}
     missing = {("main", table) for table in upgrading.columns_of_this_format()} - tables.keys()

@@ -1,4 +1,4 @@
-"""The ways to open a bank: for reading (many at once), for writing, new, or to upgrade.
+"""The ways to open a bank: for reading (many at once), for writing, or new.
 
 A bank that somebody else made may hold anything, and DuckDB checks the types of its rows alone. So
 its catalog (corpora, models, runs) is checked whenever it is opened, and all of it, which takes a
@@ -11,7 +11,6 @@ import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +34,9 @@ from attnbank.sql.bank.paths import (
     typed_path,
 )
 from attnbank.sql.bank.upgrading import (
-    MIGRATIONS,
     EmptyDatabaseError,
     Types,
     check_format,
-    check_tables,
     columns_of_this_format,
     has_current_analyses,
     is_empty,
@@ -74,24 +71,6 @@ _UNCHANGED = ("the bank was left unchanged", "type the same command again")
 
 class UnreadLogWarning(AttnbankWarning):
     """DuckDB left out the write-ahead log beside a bank, or the end of it."""
-
-
-@dataclass(frozen=True)
-class Upgrade:
-    """What an upgrade did: the formats, and the added tables and columns (`table.column`).
-
-    `analyses` says whether those of another version were replaced.
-    """
-
-    before: int
-    after: int
-    added: tuple[str, ...]
-    analyses: bool
-
-    @property
-    def changed(self) -> bool:
-        """Whether there was anything to do."""
-        return self.before != self.after or self.analyses
 
 
 def open_to_read(
@@ -232,9 +211,7 @@ def open_to_write(
             fill(connection, created_by)
             own = types_of(connection)
         _check_is_bank(connection, Path(path), own)
-        if not has_current_analyses(connection):
-            with transaction(connection):
-                reinstall(connection)
+        _update_analyses(connection)
     return connection
 
 
@@ -251,36 +228,29 @@ def _connected_to_write(
     return connection
 
 
-def upgrade(path: str | Path) -> Upgrade:
-    """Bring a bank up to this version's format and analyses, in one transaction.
+def upgrade(path: str | Path) -> bool:
+    """Bring the analyses of a bank up to this version's; return whether they were another's.
 
-    Tables that it lacks are made, and MIGRATIONS add and fill the columns that came with a format.
-    Raises BankError if the file is missing, is not a bank, has a newer format, is locked, or cannot
-    be upgraded; then, or if the process is killed, the bank is unchanged.
+    Raises as open_to_read does, and BankError if another process has the bank open; then, or if the
+    process is killed, the bank is unchanged.
     """
     path = Path(path)
     connection = _connected_to_write(existing(path), path)
     with closed_on_error(connection), translate_errors(path, *_UNCHANGED):
-        now = own = types_of(connection)
-        before = check_format(connection, path, own, upgrades=True)
-        is_of_another = not has_current_analyses(connection)
-        if before < registry.FORMAT or is_of_another:
-            with transaction(connection):
-                for name in registry.tables().keys() - own if before < registry.FORMAT else ():
-                    connection.execute(registry.tables()[name])
-                for step in range(before + 1, registry.FORMAT + 1):
-                    connection.execute(MIGRATIONS[step])
-                now = types_of(connection)
-                check_tables(path, now)
-                reinstall(connection)
-                connection.execute("update bank set format = ?", [registry.FORMAT])
+        _check_is_bank(connection, path, types_of(connection))
+        is_of_another = _update_analyses(connection)
     with translate_errors(path, "the bank is upgraded", _UNCHANGED[1]):
         checkpoint_and_compact(connection, path)
-    tables = [name for name in now if name not in own]
-    columns = [
-        f"{name}.{column}" for name in own for column in now[name] if column not in own[name]
-    ]
-    return Upgrade(before, registry.FORMAT, (*tables, *columns), is_of_another)
+    return is_of_another
+
+
+def _update_analyses(connection: DuckDBPyConnection) -> bool:
+    """Replace the analyses of another version, and return whether there were any."""
+    if has_current_analyses(connection):
+        return False
+    with transaction(connection):
+        reinstall(connection)
+    return True
 
 
 def existing(path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""The format of a bank: the number in its table `bank`, its tables, and the way from one before."""
+"""The format of a bank: the number in its table `bank`, and its tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from attnbank.sql.errors import BankError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-# The statements that add and fill the columns that came with a format, by its number. They make a
-# bank of the format before into one of this; tables that it lacks are made from the schema first.
-MIGRATIONS: dict[int, str] = {}
 
 _COLUMNS = "columns.json"
 _NEW = "into a new file (-b FILE)."
@@ -65,14 +61,8 @@ def is_empty(connection: DuckDBPyConnection, own: Types) -> bool:
     )
 
 
-def check_format(
-    connection: DuckDBPyConnection, path: Path, own: Types, *, upgrades: bool = False
-) -> int:
-    """The format of a bank whose tables are `own`.
-
-    Raises BankError if the file is not a bank of this format; with `upgrades` an earlier format is
-    accepted, if there are migrations from it.
-    """
+def check_format(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
+    """Raise BankError if the file, whose tables are `own`, is not a bank of this format."""
     columns = own.get("bank", {})
     if columns.get("created_by") != "VARCHAR" or columns.get("format") != "INTEGER":
         remedy = "Give the path of a bank, or of a new file."
@@ -87,19 +77,13 @@ def check_format(
             "It is incomplete: ingest again, or load its export again, into a new file.",
         )
     ((format_, created_by),) = rows
-    if format_ == registry.FORMAT:
-        check_tables(path, own)
-        return int(format_)
-    steps = range(format_ + 1, registry.FORMAT + 1)
-    if "changes" not in columns or not MIGRATIONS.keys() >= {*steps}:
-        fact, remedy = "was made by an unreleased version of attnbank", f"Ingest it again {_NEW}"
-    elif upgrades and steps:
-        return int(format_)
-    else:
-        fact = f"has format {format_}, written by attnbank {created_by}; this version reads format"
-        fact += f" {registry.FORMAT}"
-        remedy = _how_to_upgrade(path) if steps else "Use the version that wrote it."
-    raise BankError(f"{path} {fact}.", remedy)
+    if format_ != registry.FORMAT:
+        raise BankError(
+            f"{path} has format {format_}, written by attnbank {created_by}; this version reads"
+            f" format {registry.FORMAT}.",
+            f"Use the version that wrote it, or ingest again {_NEW}",
+        )
+    _check_tables(path, own)
 
 
 def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None:
@@ -110,15 +94,11 @@ def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None
     if not has_current_analyses(connection):
         raise BankError(
             f"{path} contains the analyses of another version of attnbank, which {what} would run.",
-            _how_to_upgrade(path),
+            f"Upgrade it; its rows do not change: attnbank -b {shlex.quote(str(path))} upgrade",
         )
 
 
-def _how_to_upgrade(path: Path) -> str:
-    return f"Upgrade it; its rows do not change: attnbank -b {shlex.quote(str(path))} upgrade"
-
-
-def check_tables(path: Path, own: Types) -> None:
+def _check_tables(path: Path, own: Types) -> None:
     """Raise BankError if a table, or the type of a column, is not that of this format."""
     for table, columns in columns_of_this_format().items():
         stored = own.get(table, {})

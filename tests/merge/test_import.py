@@ -271,11 +271,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda folder: (folder / "word.parquet").unlink(), r"word\.parquet .* is missing"),
     "link": (_link_out, r"word\.parquet .* leads out of the folder"),
     "pipe": (_pipe, r"word\.parquet .* is not a file"),
-    "newer format": (
-        lambda folder: _forge(folder, lambda it: it.update(format=99)),
-        "is of format 99, which a newer or an unreleased attnbank wrote",
-    ),
-    "older format": (
+    "another format": (
         lambda folder: _forge(folder, lambda it: it.update(format=0)),
         r"is of format 0; this version reads format \d+",
     ),

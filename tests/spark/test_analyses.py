@@ -97,7 +97,7 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
         opened.query("gold_dependency")
     newer = {"format": [99], "created_by": ["9"], "analyses": ["x"], "changes": [1]}
     pl.DataFrame(newer, schema_overrides={"format": pl.Int32}).write_parquet(part / "bank.parquet")
-    with pytest.raises(BankError, match="format 99, which a newer or an unreleased attnbank wrote"):
+    with pytest.raises(BankError, match="format 99; this version reads format"):
         open_export(exported.session, part)
 
 

@@ -89,9 +89,9 @@ def check_killed(ended: Ended) -> None:
     assert ended.status == -signal.SIGKILL or worker_was, ended.told
 
 
-def killed_at(forked: Forked, at: int, args: list[str], folder: Path, setup: str = "") -> None:
-    """Kill `attnbank ARGS` where it is about to give statement `at` to a bank, after `setup`."""
-    check_killed(forked.run(args, folder, setup=setup + stop_before(at)))
+def killed_at(forked: Forked, at: int, args: list[str], folder: Path) -> None:
+    """Kill `attnbank ARGS` where it is about to give statement `at` to a bank."""
+    check_killed(forked.run(args, folder, setup=stop_before(at)))
 
 
 def ingest_part(options: IngestOptions, sentences: int = 0, weights: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Banks of several runs, banks of an earlier format, and what to compare before and after."""
+"""A bank of several runs, and what to compare of a bank before and after a change."""
 
 from __future__ import annotations
 
@@ -15,31 +15,6 @@ _TEXT = "# text = "
 
 Rows = list[tuple[object, ...]]
 
-BEFORE = (
-    "alter table saved_relation drop column is_circular",
-    "alter table run drop column heads",
-    "drop table preferred_run",
-    "drop table enhanced_dependency",
-    "drop table constituent",
-    "comment on column word.lemma is 'Something else.'",
-    "update bank set format = 0, analyses = 'of format 0'",
-)
-"""What makes a new bank one of format 0, as if these had come with format 1."""
-
-MIGRATION = """
-    alter table saved_relation add column if not exists is_circular boolean;
-    update saved_relation set is_circular = contains(request, ']=>');
-    alter table run add column if not exists heads smallint;
-    update run set heads = model.heads from model where model.id = run.model;
-"""
-"""What makes a bank of format 0 one of format 1."""
-
-INSTALL = f"""
-from attnbank.sql.bank import upgrading
-upgrading.MIGRATIONS[1] = {MIGRATION!r}
-"""
-"""What a process must run to know that."""
-
 
 def five_runs(path: Path) -> Path:
     """Write a bank of five runs over two texts, with two probes, distances and embeddings.
@@ -49,22 +24,6 @@ def five_runs(path: Path) -> Path:
     """
     path.write_bytes(_five_runs())
     return path
-
-
-def format_0(path: Path) -> Path:
-    """Write a bank of an earlier format: `five_runs` without what came with format 1."""
-    path.write_bytes(_format_0())
-    return path
-
-
-@cache
-def _format_0() -> bytes:
-    with TemporaryDirectory() as folder:
-        path = five_runs(Path(folder, "old.duckdb"))
-        with duckdb.connect(str(path)) as connection:
-            for statement in BEFORE:
-                connection.execute(statement)
-        return path.read_bytes()
 
 
 @cache
