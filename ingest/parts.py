@@ -43,8 +43,8 @@ from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import ingest_run, load_model, report_columns
 from attnbank.ingest.store.pipeline import PendingRun
 from attnbank.sql import registry
+from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.connections import connected
-from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import AttnbankError, CallError, first_line, is_full_disk
 from attnbank.sql.export_format import (
     ROUNDED,

@@ -35,8 +35,8 @@ from attnbank.queries.results import (
     query_error,
     wide_columns,
 )
+from attnbank.sql.bank.bank_format import check_carried, has_current_analyses
 from attnbank.sql.bank.opening import install_temporarily, open_to_read
-from attnbank.sql.bank.upgrading import check_carried, has_current_analyses
 from attnbank.sql.errors import (
     BankError,
     QueryError,

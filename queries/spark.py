@@ -34,8 +34,8 @@ from attnbank.queries.dialects import spark_statement, to_dialect
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
 from attnbank.sql import registry
+from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.connections import connected
-from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError, QueryError, require_extra
 from attnbank.sql.export_format import check_format, is_by_run
 from attnbank.sql.header import Analysis

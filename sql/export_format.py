@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
 from attnbank.sql import answer_cache, provenance, registry
-from attnbank.sql.bank import upgrading
+from attnbank.sql.bank import bank_format
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.bank.paths import address_of, located
 from attnbank.sql.errors import AttnbankError, BankError, CallError, bank_error, is_full_disk
@@ -361,7 +361,7 @@ def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str
 
     `tables` has the types of the columns of each table, by schema and name.
     """
-    usual = upgrading.columns_of_this_format()
+    usual = bank_format.columns_of_this_format()
     for schema in sorted({schema for schema, _ in tables} - {"main"}):
         yield f"create schema if not exists {quoted(schema)};\n"
     for (schema, name), types in tables.items():

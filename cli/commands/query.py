@@ -347,7 +347,7 @@ def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
     ARGUMENTS are passed to the shell.
     """
-    from attnbank.sql.bank.upgrading import check_carried
+    from attnbank.sql.bank.bank_format import check_carried
 
     binary = find_shell()
     path = bank_file(bank_path(ctx))

@@ -88,7 +88,7 @@ NO_DOCSTRING = {
     "tests/scripts": "Text in any script: Arabic, Chinese, emoji, from corpus to picture.",
     "tests/sentences": "`attnbank show`: one sentence and what heads attend to in it.",
     "tests/spark": "Analyses, requests and ingests on Spark.",
-    "tests/sql": "The registry of analyses, the style of SQL, opening and upgrading banks.",
+    "tests/sql": "The registry of analyses, the style of SQL, opening banks and their format.",
     "tests/store": "What an ingest writes, resumes, deletes and keeps.",
     "tests/support": "Shared by the tests: tiny models, banks, browsers, processes to kill.",
 }

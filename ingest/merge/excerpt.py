@@ -18,7 +18,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.merge.sources import OF, Source, source_of
 from attnbank.ingest.store.saved import SavedRelation, create_view
 from attnbank.sql import provenance, registry
-from attnbank.sql.bank import upgrading
+from attnbank.sql.bank import bank_format
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.new_banks import check_free, new_bank
 from attnbank.sql.bank.opening import open_to_read
@@ -149,7 +149,7 @@ class _Taking:
         left = [
             name if schema == "main" else f"{schema}.{name}"
             for schema, name in self.source.tables
-            if schema != "main" or name not in upgrading.columns_of_this_format()
+            if schema != "main" or name not in bank_format.columns_of_this_format()
         ]
         if left:
             self.notes.append(f"Tables of your own are left out: {join_names(left)}.")
@@ -189,7 +189,7 @@ class _Taking:
         return self.connection.execute(statement).fetchall()
 
     def _copy(self, table: str) -> None:
-        columns = upgrading.columns_of_this_format()[table]
+        columns = bank_format.columns_of_this_format()[table]
         rest = condition(table, columns, self.runs, self.corpora)
         if table in _MAPS and self.bare:
             inputs = f"select id from main.sequence where run in ({_listed(self.bare)})"

@@ -28,10 +28,10 @@ from attnbank.ingest.merge.sources import (
 from attnbank.ingest.store.saved import SavedRelation, create_view, is_of_trees
 from attnbank.ingest.store.writer import rows_by_name
 from attnbank.sql import provenance, registry
+from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.new_banks import check_free, new_bank
 from attnbank.sql.bank.opening import reinstall
-from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.export_format import further, is_by_run
 from attnbank.sql.ids import BITS, OF_WORDS, Numbers, ordinal_of, refers_to, renumbered

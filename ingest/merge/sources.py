@@ -16,7 +16,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.sql import answer_cache
-from attnbank.sql.bank import upgrading
+from attnbank.sql.bank import bank_format
 from attnbank.sql.bank.connections import connect_beside, once_unlocked
 from attnbank.sql.bank.opening import existing, fault_of_rows, open_to_read
 from attnbank.sql.errors import (
@@ -155,7 +155,7 @@ def of_export(number: int, path: str | Path) -> Source:
     check_format(f"The export {folder}", manifest.format)
     check_files(folder, manifest)
     tables = {(table.schema, table.name): table.columns for table in manifest.tables}
-    missing = {("main", table) for table in upgrading.columns_of_this_format()} - tables.keys()
+    missing = {("main", table) for table in bank_format.columns_of_this_format()} - tables.keys()
     if missing:
         raise invalid_source(str(path), f"it has no table {min(missing)[1]}")
     schemas = sorted({schema for schema, _ in tables} - {"main"})
@@ -223,7 +223,7 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         fault = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
         raise invalid_source(export, fault)
     have = {name: type_ for name, type_, *_ in described}
-    usual = upgrading.columns_of_this_format() if table.schema == "main" else {}
+    usual = bank_format.columns_of_this_format() if table.schema == "main" else {}
     own = usual.get(table.name, {})
     for columns, where in ((table.columns, MANIFEST), (have, "its files")):
         for name in {**own, **table.columns, **have}:

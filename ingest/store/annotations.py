@@ -29,7 +29,7 @@ from attnbank.ingest.corpora.format import BOM, CorpusFile
 from attnbank.ingest.store.deleting import TableReference, table_references
 from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql import registry
-from attnbank.sql.bank import upgrading
+from attnbank.sql.bank import bank_format
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError, first_line, is_full_disk
 from attnbank.sql.ids import OF_WORDS
@@ -489,7 +489,7 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
     """
     used = dict(connection.execute(registry.internal_statement("annotate/used_names")).fetchall())
     used |= dict.fromkeys(registry.analyses(), "an analysis")
-    used |= dict.fromkeys(upgrading.columns_of_this_format(), "a table of every bank")
+    used |= dict.fromkeys(bank_format.columns_of_this_format(), "a table of every bank")
     used |= dict.fromkeys((_ROWS, _WORDS), "a table that attnbank makes for itself")
     kind = {used_name.lower(): kind for used_name, kind in used.items()}.get(name.lower())
     if kind == "a table of yours":

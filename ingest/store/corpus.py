@@ -19,9 +19,9 @@ from attnbank.ingest.options import Departures, IngestOptions, TextReport, check
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.writer import Rows, forget_blocks, insert_row, next_id, open_for_ingest
 from attnbank.sql import registry
+from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.connections import closed_on_error, connected, transaction
 from attnbank.sql.bank.opening import open_unless_new
-from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.ids import read_shards, renumbered
 

@@ -1,1 +1,1 @@
-"""Opens the file of a bank to read, write or upgrade it, also by URL; compacts it."""
+"""Opens the file of a bank to read or write it, also by URL; compacts it."""

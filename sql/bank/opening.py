@@ -15,6 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
+from attnbank.sql.bank.bank_format import (
+    EmptyDatabaseError,
+    Types,
+    check_format,
+    columns_of_this_format,
+    has_current_analyses,
+    is_empty,
+    types_of,
+)
 from attnbank.sql.bank.connections import ALIAS as _ALIAS
 from attnbank.sql.bank.connections import (
     GUARDED,
@@ -32,15 +41,6 @@ from attnbank.sql.bank.paths import (
     check_is_duckdb,
     printable_path,
     typed_path,
-)
-from attnbank.sql.bank.upgrading import (
-    EmptyDatabaseError,
-    Types,
-    check_format,
-    columns_of_this_format,
-    has_current_analyses,
-    is_empty,
-    types_of,
 )
 from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
 from attnbank.sql.ids import LARGEST_OWNER, OF_WORDS, read_shards

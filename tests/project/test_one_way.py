@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # A bank of this format is made in memory, to see its tables.
 ONE_WAY = {
-    "duckdb.connect": {"sql/bank/connections.py", "sql/bank/upgrading.py"},
+    "duckdb.connect": {"sql/bank/connections.py", "sql/bank/bank_format.py"},
     "click.echo": {"cli/safe_echo.py"},
     "print": set(),
     "warnings.showwarning": set(),

@@ -12,8 +12,8 @@ from case_bank import make_bank
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.merge.excerpt import chosen_runs, take
 from attnbank.queries import open_bank
+from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.opening import fault_of_rows
-from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import refers_to
 

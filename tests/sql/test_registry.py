@@ -11,7 +11,7 @@ import sqlglot
 from case_bank import make_bank
 
 from attnbank.queries import Bank, analyses, open_bank
-from attnbank.sql.bank import upgrading
+from attnbank.sql.bank import bank_format
 from attnbank.sql.header import OWN, Analysis, HeaderError, RunChoice, parse
 from attnbank.sql.registry import shared
 from attnbank.sql.statements import sources
@@ -285,4 +285,4 @@ def test_a_statement_keeps_to_the_common_subset(analysis: Analysis) -> None:
 def test_the_columns_that_are_kept_are_those_of_a_new_bank() -> None:
     """The file that a bank's tables are checked against; how it is written anew, where it fails."""
     kept = (files("attnbank.sql") / "schema" / "columns.json").read_text(encoding="utf-8")
-    assert kept == upgrading.columns_as_text(), "python -m attnbank.sql.bank.upgrading"
+    assert kept == bank_format.columns_as_text(), "python -m attnbank.sql.bank.bank_format"

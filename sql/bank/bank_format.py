@@ -130,6 +130,6 @@ def columns_as_text() -> str:
         return json.dumps(types_of(connection), indent=1) + "\n"
 
 
-if __name__ == "__main__":  # after a change of the schema: python -m attnbank.sql.bank.upgrading
+if __name__ == "__main__":  # after a change of the schema: python -m attnbank.sql.bank.bank_format
     columns_file = Path(str(registry.root())) / "schema" / _COLUMNS
     columns_file.write_text(columns_as_text(), encoding="utf-8")
