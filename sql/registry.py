@@ -29,6 +29,22 @@ DIALECTS = ("duckdb", "spark")
 # The version of the schema that this attnbank writes; a bank's is in its table `bank`.
 FORMAT = 1
 
+# The titles of the sections of analyses, in the order in which they are listed.
+_TITLES = {
+    "paper": "The paper's tables and figures",
+    "surface": "Surface patterns (section 3)",
+    "syntax": "Syntax (section 4.2)",
+    "languages": "Many corpora and languages, one model",
+    "coreference": "Coreference (section 4.3)",
+    "probes": "Probes (section 5)",
+    "clusters": "Clusters (section 6)",
+    "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
+    "voita": "Functions of heads (Voita et al. 2019)",
+    "decoders": "Decoders: sinks and induction (Gu et al. 2025, Olsson et al. 2022)",
+    "ablation": "Surprisal, and heads that are turned off",
+    OWN: "Your own (--queries)",
+}
+
 
 def root() -> Traversable:
     """The folder that holds the statements: the installed package `attnbank.sql`."""
@@ -207,6 +223,16 @@ def _load_user_analysis(path: Path) -> Analysis:
 def all_analyses() -> dict[str, Analysis]:
     """Every analysis by name, the user's own after those of the package."""
     return analyses() | user_analyses
+
+
+def analyses_by_section() -> dict[str, list[Analysis]]:
+    """The analyses by the title of their section."""
+    sections: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
+    for analysis in all_analyses().values():
+        sections.setdefault(
+            _TITLES.get(analysis.section, analysis.section.capitalize()), []
+        ).append(analysis)
+    return {title: analyses for title, analyses in sections.items() if analyses}
 
 
 def faults() -> dict[str, CallError]:

@@ -51,11 +51,12 @@ from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.queries import parameters
 from attnbank.sql.bank.paths import bank_file
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
-from attnbank.sql.header import OWN, Analysis, Parameter
+from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.registry import (
     DIALECTS,
     QUERIES_VARIABLE,
     all_analyses,
+    analyses_by_section,
     faults,
     find_analysis,
     load_user_analyses,
@@ -63,32 +64,6 @@ from attnbank.sql.registry import (
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
-
-# The titles of the sections, in the order of the list.
-_TITLES = {
-    "paper": "The paper's tables and figures",
-    "surface": "Surface patterns (section 3)",
-    "syntax": "Syntax (section 4.2)",
-    "languages": "Many corpora and languages, one model",
-    "coreference": "Coreference (section 4.3)",
-    "probes": "Probes (section 5)",
-    "clusters": "Clusters (section 6)",
-    "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
-    "voita": "Functions of heads (Voita et al. 2019)",
-    "decoders": "Decoders: sinks and induction (Gu et al. 2025, Olsson et al. 2022)",
-    "ablation": "Surprisal, and heads that are turned off",
-    OWN: "Your own (--queries)",
-}
-
-
-def analyses_by_section() -> dict[str, list[Analysis]]:
-    """The analyses by the title of their section."""
-    sections: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
-    for analysis in all_analyses().values():
-        sections.setdefault(
-            _TITLES.get(analysis.section, analysis.section.capitalize()), []
-        ).append(analysis)
-    return {title: analyses for title, analyses in sections.items() if analyses}
 
 
 def _load_user_queries(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

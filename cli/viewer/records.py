@@ -30,7 +30,6 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.cli.commands.query import analyses_by_section
 from attnbank.cli.viewer import colours
 from attnbank.queries import Bank, analyses
 from attnbank.queries.contents import OF_RUNS
@@ -59,6 +58,7 @@ from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import DIRECTIONS
+from attnbank.sql.registry import analyses_by_section
 from attnbank.sql.run_choice import Run
 
 # Requests that a page begins with.

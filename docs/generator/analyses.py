@@ -6,10 +6,9 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from attnbank.cli.commands.query import analyses_by_section
 from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.names import sql_literal
-from attnbank.sql.registry import analyses
+from attnbank.sql.registry import analyses, analyses_by_section
 from generator.example import Answers, closure
 from generator.markdown import block, cell, code, made_by, page, plain, sentence, table
 from generator.pictures import KEPT

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.cli.commands.query import analyses_by_section
+from attnbank.sql.registry import analyses_by_section
 from generator.diagram import diagram
 from generator.markdown import cell, made_by, page, plain, table
 
