@@ -18,15 +18,19 @@ from typing import Any
 import browsers
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from command_line import Cli
+from fixture_types import Models
 from published_pages import Page, cells
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from attnbank.cli.app import run_command_line
 from attnbank.cli.viewer.records import json_text, shown_record
 from attnbank.cli.viewer.site import publication_app
+from attnbank.ingest import AblateOptions, Edges, HeadSet, ablate
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
 
@@ -639,4 +643,35 @@ def test_a_broken_host_is_told(browser: Any, publication: Path, serving: Serving
         assert "did not return the bank: 503" in page.locator('[role="alert"]').inner_text()
         page = visitor.see("/")
         assert page.locator(".grid").count() == 1  # what needs no bank is there all the same
+        visitor.context.close()
+
+
+def test_effects_of_heads_and_of_edges_are_there_without_duckdb(
+    browser: Any, bank_of: BankFactory, tiny_model: Models, serving: Serving, tmp_path: Path
+) -> None:
+    bank = bank_of("press", "gpt2", licence="CC BY-SA 4.0", to=tmp_path / "bank.duckdb")
+    heads = tuple((layer, head) for layer in (1, 2, 3) for head in (1, 2, 3, 4))
+    each = [HeadSet(f"{layer}-{head}", ((layer, head),), "--each") for layer, head in heads]
+    cut = HeadSet("nsubj", heads, "--edges nsubj", edges=Edges("nsubj"))
+    options = AblateOptions(controls=0, model=str(tiny_model("gpt2")))
+    ablate(bank, "each", each, None, options)
+    ablate(bank, "cut", [cut], None, options)
+    with open_bank(bank) as opened:
+        frame = opened.query("ablation_effect", classification="cut").filter(outcome="surprisal")
+    (lost,) = frame.filter(pl.col("class") == "cut")["difference"]
+    by_head = {
+        row["heads"]: f"{row['difference']:.3f}" for row in frame.filter(ablation="each").to_dicts()
+    }
+    assert run_command_line(["-b", str(bank), "publish", str(tmp_path / "site"), "-q"]) == 0
+    with serving(publication_app(tmp_path / "site")) as host:
+        visitor = Page(browser, f"{host}/bank/")
+        page = visitor.see("/", by="ablation", relation="nsubj", head="2-1")
+        titles = page.eval_on_selector_all(".grid td a", "all => all.map(cell => cell.title)")
+        assert dict(title.split(": ") for title in titles) == by_head
+        assert page.locator(".headline").inner_text().startswith("Without head 2-1: ")
+        page = visitor.see("/", by="relation", relation="nsubj", head="2-1")
+        told = page.locator(".atlas-head > .hint strong").all_inner_texts()
+        expected = [float(by_head["2-1"]), lost]
+        assert [*map(float, told)] == pytest.approx(expected, rel=0.05, abs=0.005)
+        assert not any("wasm" in address for address in visitor.asked) and visitor.said == []
         visitor.context.close()
