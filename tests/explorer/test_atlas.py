@@ -406,6 +406,7 @@ def test_effects_of_heads_and_of_edges_are_those_of_the_analysis(
     effects = frame.filter(outcome="surprisal").to_dicts()
     by_head = {row["heads"]: row for row in effects if row["ablation"] == "each"}
     (cut,) = (row for row in effects if row["class"] == "cut")
+    (of_all,) = (row for row in effects if row["ablation"] == "cut" and row["class"] == "all")
     with browsers.explored(ablated) as address, browsers.launched() as browser:
         visitor = browsers.Visitor(browser, address, 1440, "light")
         page = visitor.see("/", by="ablation", run=runs["decoder"])
@@ -424,7 +425,10 @@ def test_effects_of_heads_and_of_edges_are_those_of_the_analysis(
         settled(page)
         of_head, of_edges = page.locator(".atlas-head > .hint:has(strong)").all()
         assert told(of_head, by_head["2-3"]) == "Without head 2-3"
-        assert told(of_edges, cut) == "Without the edges of nsubj (both) in all heads"
+        assert (
+            told(of_edges, cut, of_all["difference"])
+            == "Without the edges of nsubj (both) in all heads"
+        )
         of_edges.locator("a").click()
         page.wait_for_url(re.compile("ablation=cut"))
         browsers.filled(page)
@@ -437,12 +441,13 @@ def test_effects_of_heads_and_of_edges_are_those_of_the_analysis(
         assert visitor.said == []
 
 
-def told(line: Any, row: dict[str, Any]) -> str:
+def told(line: Any, row: dict[str, Any], of_all: float | None = None) -> str:
     """Assert that a line tells the figures of a row, rounded; return what it tells them of."""
     of, _, figures = line.inner_text().partition(": ")
     numbers = [float(number) for number in re.findall(r"[-+]?[\d.]*\d", figures)]
     expected = [row["difference"], 95, row["low"], row["high"], row["n"]]
     expected += [row["control_mean"], row["p"]] if row["controls"] else []
+    expected += [of_all] if of_all is not None else []
     assert numbers == pytest.approx(expected, rel=0.05, abs=0.005)
     assert figures.endswith(f"Ablation {row['ablation']}.")
     return str(of)

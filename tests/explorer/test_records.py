@@ -110,10 +110,11 @@ def test_effects_are_those_of_each_head_and_of_edges(tmp_path: Path) -> None:
         effects = rows(effects_record(bank, run))
     assert run_record["ablation"] == "b"
     assert [(row["heads"], row["n"], row["difference"]) for row in effects] == [
-        ("1-1", 3, 1.0), ("1-2", 3, pytest.approx(-1 / 3)), ("1-1", 2, 2.0)
+        ("1-1", 3, 1.0), ("1-2", 3, pytest.approx(-1 / 3)), ("1-1", 3, pytest.approx(4 / 3)),
+        ("1-1", 2, 2.0),
     ]  # fmt: skip
-    assert [row["edges"] for row in effects] == [None, None, "nsubj, both"]
-    assert (effects[2]["controls"], effects[2]["control_mean"]) == (1, 0.5)
+    assert [row["edges"] for row in effects] == [None, None, "nsubj, both", "nsubj, both"]
+    assert (effects[3]["controls"], effects[3]["control_mean"]) == (1, 0.5)
     assert all(row in frame.to_dicts() for row in effects)
 
 

@@ -540,14 +540,17 @@ export class Atlas {
   #losses(head) {
     const { effects = [] } = this.data;
     const ofHead = effects.find(({ edges, heads }) => edges === null && heads === head);
-    const ofEdges = effects.filter(({ edges }) => edges?.startsWith(`${this.#judged().relation}, `));
+    const ofEdges = effects.filter((row) => (
+      row.class === "cut" && row.edges.startsWith(`${this.#judged().relation}, `)));
     const losses = [ofHead, ofEdges.find(({ heads }) => heads === "all") ?? ofEdges[0]];
     return losses.filter((row, at) => row && (at || this.state.by !== "ablation")).map((row) => this.#loss(row));
   }
 
   #loss(row) {
     const of = { ablation: row.ablation, classification: row.edges && "cut" };
-    return lossOf(row, this.#linkOfRun("/tables/ablation_effect", of));
+    const ofAll = row.edges && this.data.effects.find(({ ablation, name, class: kind }) => (
+      kind === "all" && ablation === row.ablation && name === row.name));
+    return lossOf(row, this.#linkOfRun("/tables/ablation_effect", of), ofAll);
   }
 
   // The mean of the heads that were brushed.

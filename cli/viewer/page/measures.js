@@ -118,8 +118,7 @@ async function effectValues(bank, run) {
   const amounts = rows.map((row) => row.difference);
   return gridFacts(frame, (row) => row.difference, {
     title: "Effect of ablating each head, in nats a word", isShare: false, amounts, ends: endsOf(amounts, null),
-    remark: `Mean surprisal of ${thousands(rows[0].n)} words without the head minus that of the whole model: above 0`
-      + ` the model is worse without it (ablation ${ablation}).`,
+    remark: `Above 0 the model is worse without the head (mean surprisal; ablation ${ablation}).`,
     analysis: "ablation_effect", parameters: { ablation, run: name },
     columnValues: { outcome: "surprisal", class: "all" },
   }, rows);

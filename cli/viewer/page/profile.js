@@ -45,8 +45,8 @@ export async function behavioursOf(bank, run) {
 // What the model loses without each head, and without the edges of relations.
 export const effectsOf = (bank, run) => rowsOf(() => bank.connector.frame(`/effects/${run.id}.json`));
 
-// One such loss in words; `link` is that of its rows.
-export function lossOf({ edges, heads, name, ablation, ...row }, link) {
+// One such loss in words; `link` leads to its rows, and `ofAll` is that of edges for all words.
+export function lossOf({ edges, heads, name, ablation, ...row }, link, ofAll) {
   const { n, difference, low, high, controls, control_mean: ofControls, p } = row;
   const signed = (value) => (value > 0 ? "+" : "") + written(value);
   const [relation, ...kind] = edges?.split(", ") ?? [];
@@ -55,7 +55,8 @@ export function lossOf({ edges, heads, name, ablation, ...row }, link) {
   const interval = isKnown(low) ? ` (95 % interval ${signed(low)} to ${signed(high)})` : "";
   const beside = controls ? `; without ${edges ? "as many random edges" : "a random head"}: ${signed(ofControls)}` : "";
   return html`Without ${without}: <strong>${signed(difference)}</strong> nats a word${interval}, over ${thousands(n)}
-    words${edges ? " that lost one" : ""}${beside}${isKnown(p) ? `, p ${written(p)}` : ""}.
+    words${edges ? " that lost one" : ""}${beside}${isKnown(p) ? `, p ${written(p)}` : ""}${
+      ofAll ? `; over all words: ${signed(ofAll.difference)}` : ""}.
     Ablation <a href=${link}>${ablation}</a>.`;
 }
 
