@@ -30,7 +30,7 @@ SECTIONS = {
         "pictures": ["plot", "show", "report", "explore"], "publish": ["publish"],
     },
     "Manage banks": {
-        "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],
+        "banks": ["use", "delete", "upgrade", "export", "import", "merge", "fetch"],
     },
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`attnbank annotate`, and `use`, `delete`, `upgrade`, `export`, `import` and `merge`."""
+"""`attnbank annotate`, and `use`, `delete`, `upgrade`, `export`, `import`, `merge` and `fetch`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from attnbank.cli.output import (
     record_runs,
     write_frame,
 )
+from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.sql.errors import CallError
 
@@ -294,3 +295,36 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
         )
 
     run_guarded(ctx, merge_banks, path=Path(", ".join(sources)))
+
+
+@command("fetch", "https://HOST/gum/bank.duckdb gum.duckdb", cls=BankCommand, takes_banks=True)
+@click.argument("url")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@quiet_option()
+def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
+    """Download a published bank.
+
+    FILE (or -b) is by default the file name in the address. To resume an interrupted download,
+    type the same command again. The file is compared with the digest that `publish` wrote.
+    """
+    from attnbank.ingest.progress import Progress
+    from attnbank.sql.bank.fetching import fetch, file_of
+
+    output = file or shared_value(ctx, "bank")
+    target = file_of(url) if output is None else Path(output).expanduser()
+    with ProgressDisplay() as display:
+
+        def on_bytes(done: int, total: int | None) -> None:
+            millions = None if total is None else max(1, total // 10**6)
+            display(Progress("fetching", min(done // 10**6, millions or done), millions))
+
+        digest = fetch(url, target, on_bytes)
+    verified = (
+        "no digest was published to check it with"
+        if digest is None
+        else "its SHA-256 matches the published one"
+    )
+    notify(
+        f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {verified}.",
+        f"Next: {command_prefix(target)} info",
+    )

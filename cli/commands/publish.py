@@ -16,7 +16,6 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
-    command_prefix,
     complete_names,
     field_options,
     quiet_option,
@@ -165,36 +164,3 @@ def _serve(folder: Path, port: int) -> None:
     from attnbank.cli.viewer.site import serve_publication
 
     serve_publication(folder, port, opens_browser=sys.stdout.isatty())
-
-
-@command("fetch", "https://HOST/gum/bank.duckdb gum.duckdb", cls=BankCommand, takes_banks=True)
-@click.argument("url")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@quiet_option()
-def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
-    """Download a published bank.
-
-    FILE (or -b) is by default the file name in the address. To resume an interrupted download,
-    type the same command again. The file is compared with the digest that `publish` wrote.
-    """
-    from attnbank.ingest.progress import Progress
-    from attnbank.sql.bank.fetching import fetch, file_of
-
-    output = file or shared_value(ctx, "bank")
-    target = file_of(url) if output is None else Path(output).expanduser()
-    with ProgressDisplay() as display:
-
-        def on_bytes(done: int, total: int | None) -> None:
-            millions = None if total is None else max(1, total // 10**6)
-            display(Progress("fetching", min(done // 10**6, millions or done), millions))
-
-        digest = fetch(url, target, on_bytes)
-    verified = (
-        "no digest was published to check it with"
-        if digest is None
-        else "its SHA-256 matches the published one"
-    )
-    notify(
-        f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {verified}.",
-        f"Next: {command_prefix(target)} info",
-    )
