@@ -57,9 +57,9 @@ class IngestOptions:
     """The options of an ingest; each field is an option of `attnbank ingest`.
 
     `corpora` are files, folders, - for standard input, or data frames of words (Polars, pandas or
-    anything that streams Arrow; see `ingest/corpora/sources.py`), which need a `name`. It is empty
-    where `repeat` makes the corpus. `bank` is the file to write to. The default of a field that is
-    None depends on the corpus or the model; its help says how.
+    anything that streams Arrow; see `ingest/corpora/corpus_files.py`), which need a `name`. It is
+    empty where `repeat` makes the corpus. `bank` is the file to write to. The default of a field
+    that is None depends on the corpus or the model; its help says how.
     """
 
     corpora: tuple[Any, ...]

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+from attnbank.ingest.corpora.corpus_files import find_sources, read_corpus
 from attnbank.ingest.corpora.document import ANY, FAULTS, Problem
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import AttnbankError
 from generator.markdown import block, made_by, page, plain, table
 

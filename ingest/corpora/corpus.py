@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import langcodes
 
+from attnbank.ingest.corpora.corpus_files import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.corpora.document import LINES, DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.corpora.format import STDIN, CorpusFile
-from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.options import IngestOptions
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import read_shards

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from attnbank.ingest.corpora.corpus_files import find_sources, read_corpus
 from attnbank.ingest.corpora.document import Problem, Sentence
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
 
 BOM = b"\xef\xbb\xbf"
 TEXTS = {

@@ -12,8 +12,8 @@ from pathlib import Path
 import made_faults
 import pytest
 
+from attnbank.ingest.corpora.corpus_files import find_sources, read_corpus
 from attnbank.ingest.corpora.document import ANY, FAULTS, CorpusError, Problem
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
 
 FOLDER = Path(__file__).parents[1] / "faults"
 FILES = sorted(path for path in FOLDER.glob("*/*") if path.is_file())

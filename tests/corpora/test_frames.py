@@ -13,8 +13,8 @@ from corpus_text import facts
 from fixture_types import Models
 
 from attnbank.ingest import IngestOptions, add_text, ingest
+from attnbank.ingest.corpora.corpus_files import find_sources, read_corpus
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 

@@ -12,10 +12,10 @@ from corpus_text import Items, read_items, read_sentences
 from pipelines import other_pipeline
 
 from attnbank.ingest import IngestOptions, add_text
+from attnbank.ingest.corpora.corpus_files import find_sources
 from attnbank.ingest.corpora.document import Problem, Sentence
 from attnbank.ingest.corpora.formats import spacy_docs
 from attnbank.ingest.corpora.formats.spacy_docs import read_text
-from attnbank.ingest.corpora.sources import find_sources
 from attnbank.sql.errors import CallError
 
 TEXT = "The dogs\nbarked . Rain fell .\n\n\nIt stopped .\n"

@@ -19,9 +19,9 @@ from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora import document, format
+from attnbank.ingest.corpora.corpus_files import find_sources, read_corpus
 from attnbank.ingest.corpora.document import MOST_LINE, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.spacy_docs import count_items
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import AttnbankError
 
 FAULTS = Path(__file__).parents[1] / "faults"

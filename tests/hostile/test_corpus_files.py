@@ -15,8 +15,8 @@ import hostile
 import pytest
 from hostile import Refused
 
+from attnbank.ingest.corpora.corpus_files import find_sources
 from attnbank.ingest.corpora.document import CorpusError, Problem
-from attnbank.ingest.corpora.sources import find_sources
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 
 

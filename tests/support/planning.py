@@ -12,7 +12,7 @@ import new_banks
 
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
-from attnbank.ingest.corpora.sources import find_sources
+from attnbank.ingest.corpora.corpus_files import find_sources
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from command_line import Cli
 
+from attnbank.ingest.corpora.corpus_files import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.format import CorpusFile, recognise
-from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.sql.errors import CallError
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
