@@ -25,12 +25,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from attnbank.ingest.corpora.document import (
-    LEAST_FREE,
     LINES,
-    MOST_CHARACTERS,
-    MOST_OF_A_LABEL,
-    MOST_PIPE,
-    MOST_WORDS,
     TEXT,
     CorpusError,
     Departure,
@@ -50,6 +45,13 @@ from attnbank.ingest.corpora.format import (
     formats,
     read_error,
     recognise,
+)
+from attnbank.ingest.corpora.limits import (
+    LEAST_FREE,
+    MOST_CHARACTERS,
+    MOST_OF_A_LABEL,
+    MOST_PIPE,
+    MOST_WORDS,
 )
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 

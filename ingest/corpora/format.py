@@ -21,7 +21,8 @@ from pkgutil import iter_modules
 from typing import Any, BinaryIO, cast
 
 from attnbank.ingest.corpora import formats as folder
-from attnbank.ingest.corpora.document import (
+from attnbank.ingest.corpora.document import TEXT, FaultError, Problem, Sentence
+from attnbank.ingest.corpora.limits import (
     MOST_BLANK,
     MOST_DOCBIN,
     MOST_FACTOR,
@@ -29,10 +30,6 @@ from attnbank.ingest.corpora.document import (
     MOST_ROWS,
     MOST_SENTENCE,
     SMALL_FILE,
-    TEXT,
-    FaultError,
-    Problem,
-    Sentence,
 )
 from attnbank.sql.errors import AttnbankError, CallError
 

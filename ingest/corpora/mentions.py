@@ -16,15 +16,8 @@ from functools import cache
 from itertools import chain
 from urllib.parse import unquote
 
-from attnbank.ingest.corpora.document import (
-    MOST_COVERED,
-    MOST_DIGITS,
-    Constituent,
-    Departure,
-    FaultError,
-    Mention,
-    Word,
-)
+from attnbank.ingest.corpora.document import Constituent, Departure, FaultError, Mention, Word
+from attnbank.ingest.corpora.limits import MOST_COVERED, MOST_DIGITS
 from attnbank.sql import registry, statements
 from attnbank.sql.names import without_subtype
 

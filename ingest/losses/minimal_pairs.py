@@ -19,8 +19,9 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.candidate_inputs import cursor_query, spans_of
-from attnbank.ingest.corpora.document import MOST_WORDS, FaultError
+from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.format import BOM, CONTROL, CorpusFile, decode
+from attnbank.ingest.corpora.limits import MOST_WORDS
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import escape_control
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, add_text, ingest
 from attnbank.ingest.corpora.corpus_files import find_sources, prose_fact, read_corpus
-from attnbank.ingest.corpora.document import MOST_WORDS, CorpusError, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.lines import read_lines, split_words
+from attnbank.ingest.corpora.limits import MOST_WORDS
 from attnbank.sql.errors import CallError
 
 items = partial(corpus_text.read_items, read=read_lines)

@@ -18,10 +18,11 @@ from fixture_types import Models
 from hostile import Refused
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora import document, format
+from attnbank.ingest.corpora import document, format, limits
 from attnbank.ingest.corpora.corpus_files import find_sources, read_corpus
-from attnbank.ingest.corpora.document import MOST_LINE, CorpusError, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.spacy_docs import count_items
+from attnbank.ingest.corpora.limits import MOST_LINE
 from attnbank.sql.errors import AttnbankError
 
 FAULTS = Path(__file__).parents[1] / "faults"
@@ -448,7 +449,7 @@ def test_a_bound_is_told_in_two_lines(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "corpus"
-    for module in (document, format):  # a bound of 1 MB in the place of 64
+    for module in (limits, format):  # a bound of 1 MB in the place of 64
         monkeypatch.setattr(module, "SMALL_FILE", 2**20)
     made_faults.MADE[key](path)
     if key[0] == "text":

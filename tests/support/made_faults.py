@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnbank.ingest.corpora import document
+from attnbank.ingest.corpora import limits
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
 _RELATIONS = "Rain 2-nsubj\nfell 0-root\n\n"
@@ -68,7 +68,7 @@ def _packed(data: bytes, line: int = 0) -> Callable[[Path], int]:
 
 def _inflating(path: Path) -> int:
     line = b"# " + b"x" * 999_999 + b"\n\n"  # a comment
-    data = RAIN.encode() + line * (document.SMALL_FILE // len(line) + 10)
+    data = RAIN.encode() + line * (limits.SMALL_FILE // len(line) + 10)
     path.write_bytes(gzip.compress(data, 9, mtime=0))
     return 0
 
@@ -78,14 +78,14 @@ def _paragraph(path: Path) -> int:
     line = b"x" * 999_999 + b"\n"
     with path.open("wb") as file:
         file.write(_TEXT.encode())
-        for _ in range(document.MOST_PARAGRAPH // len(line) + 2):
+        for _ in range(limits.MOST_PARAGRAPH // len(line) + 2):
             file.write(line)
         file.write(b"\n" + _TEXT.encode())
     return 3
 
 
-_LONG = "x" * (document.MOST_CHARACTERS + 1)
-_MANY = document.MOST_WORDS + 1
+_LONG = "x" * (limits.MOST_CHARACTERS + 1)
+_MANY = limits.MOST_WORDS + 1
 _ENTITIES = "Entity=" + "".join(f"(e{at}-person-1" for at in range(1001))
 _CLOSED = "Entity=" + "".join(f"e{at})" for at in range(1001))
 _OPEN_2012 = "|".join(f"({at}" for at in range(1001))
@@ -93,7 +93,7 @@ _CLOSED_2012 = "|".join(f"{at})" for at in range(1001))
 
 MADE: dict[tuple[str, str], Callable[[Path], int]] = {
     ("any", "inflates-too-far"): _inflating,
-    ("any", "line-too-long"): _packed(b"Rain fell.\n" + b"x" * (document.MOST_LINE + 1), 2),
+    ("any", "line-too-long"): _packed(b"Rain fell.\n" + b"x" * (limits.MOST_LINE + 1), 2),
     ("any", "blank-lines"): _packed(RAIN.encode() + b"\n" * 1_000_000, 1_000_003),
     ("conllu", "sentence-too-long"): _around(RAIN, "# x\n" * 100_001 + _row(1)),
     ("relations", "sentence-too-long"): _around(_RELATIONS, "x 1-x\n" * 100_001),

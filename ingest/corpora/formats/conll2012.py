@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from attnbank.ingest.corpora.document import (
-    MOST_CONSTITUENTS,
-    MOST_WORDS,
     Constituent,
     Departure,
     DocumentStart,
@@ -21,6 +19,7 @@ from attnbank.ingest.corpora.document import (
     Word,
 )
 from attnbank.ingest.corpora.format import BOM, Format, blocks, decode, split_lines
+from attnbank.ingest.corpora.limits import MOST_CONSTITUENTS, MOST_WORDS
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
 
 # Possessive quantifiers: backtracking over a line of spaces would take very long.

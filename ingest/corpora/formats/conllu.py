@@ -15,7 +15,6 @@ from functools import lru_cache
 from itertools import count, zip_longest
 
 from attnbank.ingest.corpora.document import (
-    MOST_DIGITS,
     NO_HEAD,
     ZERO_MENTION,
     Departure,
@@ -27,6 +26,7 @@ from attnbank.ingest.corpora.document import (
     check_tree,
 )
 from attnbank.ingest.corpora.format import Format, Start, blocks, decode, split_lines
+from attnbank.ingest.corpora.limits import MOST_DIGITS
 from attnbank.ingest.corpora.mentions import (
     COREFUD,
     Notation,

@@ -12,15 +12,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from attnbank.ingest.corpora.document import (
-    MOST_WORDS,
-    DocumentStart,
-    FaultError,
-    Problem,
-    Sentence,
-    Word,
-)
+from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence, Word
 from attnbank.ingest.corpora.format import BOM, CorpusFile, Format, decode
+from attnbank.ingest.corpora.limits import MOST_WORDS
 
 _FIRST = 2**16  # bytes that are searched for an empty line
 _WHITE = BOM + b" \t\r\n\f\v"

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 from attnbank.ingest.corpora.document import (
-    MOST_DIGITS,
     DocumentStart,
     FaultError,
     Problem,
@@ -19,6 +18,7 @@ from attnbank.ingest.corpora.document import (
     check_tree,
 )
 from attnbank.ingest.corpora.format import Format, Start, blocks, decode, split_lines
+from attnbank.ingest.corpora.limits import MOST_DIGITS
 
 _LINE = re.compile(r"\S+\s+[0-9]+-\S+\s*")
 _LABEL = re.compile(r"([0-9]+)-(\S+)")

@@ -13,11 +13,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from attnbank.ingest.corpora.document import (
-    MOST_DOCBIN,
-    MOST_ITEMS,
-    MOST_PARAGRAPH,
-    MOST_TOKENS,
-    MOST_WORDS,
     DocumentStart,
     FaultError,
     Problem,
@@ -26,6 +21,13 @@ from attnbank.ingest.corpora.document import (
     check_tree,
 )
 from attnbank.ingest.corpora.format import CONTROL, Format, Start, blocks, decode
+from attnbank.ingest.corpora.limits import (
+    MOST_DOCBIN,
+    MOST_ITEMS,
+    MOST_PARAGRAPH,
+    MOST_TOKENS,
+    MOST_WORDS,
+)
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
 from attnbank.sql.errors import CallError, first_line, require_extra
 from attnbank.sql.outputs import file_digest
