@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.bank_format import columns_of_this_format
-from attnbank.sql.bank.connections import checkpoint_and_compact
+from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, translate_errors
 from attnbank.sql.ids import LARGEST_OWNER

@@ -24,10 +24,10 @@ from attnbank.sql.bank.bank_format import (
     is_empty,
     types_of,
 )
+from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import ALIAS as _ALIAS
 from attnbank.sql.bank.connections import (
     GUARDED,
-    checkpoint_and_compact,
     closed_on_error,
     connect,
     connected,

@@ -20,8 +20,8 @@ from bank_rows import change_bank, query_bank
 from command_line import Cli
 from fixture_types import Models
 
-from attnbank.sql.bank import connections
-from attnbank.sql.bank.connections import (
+from attnbank.sql.bank import compaction, connections
+from attnbank.sql.bank.compaction import (
     MOST_UNUSED,
     ReplacedWarning,
     UnusedSpaceWarning,
@@ -54,7 +54,7 @@ def _is_tidy(path: Path) -> bool:
 @pytest.fixture(autouse=True)
 def any_space_is_worth_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The banks here are small."""
-    monkeypatch.setattr(connections, "LEAST_UNUSED", 1)
+    monkeypatch.setattr(compaction, "LEAST_UNUSED", 1)
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_a_small_bank_is_not_copied_for_little(
         connection = open_to_write(bank, "test")
         total, unused = space(connection, has_deleted=True)
         assert unused > MOST_UNUSED * total
-        monkeypatch.setattr(connections, "LEAST_UNUSED", unused + more)
+        monkeypatch.setattr(compaction, "LEAST_UNUSED", unused + more)
         checkpoint_and_compact(connection, bank, has_deleted=True)
         sizes.append(bank.stat().st_size)
     assert sizes[1] < sizes[0] - 0.8 * unused and sizes[0] >= total
@@ -169,11 +169,11 @@ def _order(bank: Path) -> list[tuple[object, ...]]:
 CHILD = """
 import sys
 from pathlib import Path
-from attnbank.sql.bank import connections
+from attnbank.sql.bank import compaction, connections
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError
-from attnbank.sql.bank.connections import checkpoint_and_compact
-connections.LEAST_UNUSED = 1
+from attnbank.sql.bank.compaction import checkpoint_and_compact
+compaction.LEAST_UNUSED = 1
 path = Path(sys.argv[1])
 connection = open_to_write(path, "test")
 connection.execute("delete from attention where sequence % 2 = 0")

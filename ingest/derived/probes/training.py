@@ -44,7 +44,8 @@ from attnbank.ingest.models.runtime import device_of
 from attnbank.ingest.store.deleting import table_references
 from attnbank.ingest.store.writer import insert, insert_row, next_id
 from attnbank.sql import provenance
-from attnbank.sql.bank.connections import checkpoint_and_compact, transaction
+from attnbank.sql.bank.compaction import checkpoint_and_compact
+from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.errors import QueryError, translate_errors
 from attnbank.sql.names import TO_DEPENDENT, TO_HEAD
