@@ -33,9 +33,9 @@ from attnbank.sql.run_choice import (
 from attnbank.sql.worker import check_limits
 
 if TYPE_CHECKING:
-    from attnbank.queries.pictures import HeadCard, Look, Picture, Size
+    from attnbank.queries.pictures import Look, Picture, Size
     from attnbank.queries.report.page import OnSection
-    from attnbank.queries.sentences.showing import Figure, Shown
+    from attnbank.queries.sentences.showing import Shown
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -332,7 +332,7 @@ class Bank(Requests):
         from attnbank.queries import pictures
 
         picture = self.picture(name, theme=theme, size=size, look=look, **values)
-        if isinstance(picture, pictures.Picture):
+        if isinstance(picture, pictures.Chart):
             return pictures.altair_chart(picture.specification)
         return picture
 
@@ -345,15 +345,15 @@ class Bank(Requests):
         size: Size | None = None,
         look: Look | None = None,
         **values: Any,
-    ) -> Picture | Figure | HeadCard:
+    ) -> Picture:
         """The picture of an analysis, to be written with `as_bytes(".pdf")`.
 
         `head_card` is not an analysis but the picture of one `head` ("3-1") of a `run`, with what
         it finds beside the best fixed offset, held-out accuracy and random weights, where its
         attention goes, and examples of the best relation, or of the `relation`.
         """
+        from attnbank.queries.drawing import Drawing
         from attnbank.queries.pictures import HEAD_CARD, check_has_picture
-        from attnbank.queries.sentences.showing import Drawing
 
         if name == HEAD_CARD:
             from attnbank.queries.sentences.cards import head_card

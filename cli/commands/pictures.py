@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from attnbank.queries.bank import Bank
-    from attnbank.queries.pictures import HeadCard, Look, Picture
+    from attnbank.queries.pictures import Look, Picture
     from attnbank.queries.pictures.sentence import Panel
-    from attnbank.queries.sentences.showing import Figure, Shown
+    from attnbank.queries.sentences.showing import Shown
 
 # The formats of attnbank.queries.pictures, repeated here because importing it is slow.
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
@@ -176,7 +176,7 @@ def _plot(ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], **v
     if options.column and (options.width or options.height):
         raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
 
-    def draw(bank: Bank) -> Picture | Figure | HeadCard:
+    def draw(bank: Bank) -> Picture:
         from attnbank.queries.pictures import Size
 
         cached = None if options.fresh else bank.cached(analysis.name, **arguments)
@@ -190,7 +190,7 @@ def _plot(ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], **v
 
 def _write_picture(
     ctx: click.Context, typed: str, name: str, options: PlotOptions,
-    draw: Callable[[Bank], Picture | Figure | HeadCard],
+    draw: Callable[[Bank], Picture],
 ) -> None:  # fmt: skip
     """Draw a picture from the bank, and write it to the file of -o; `typed` is how it is named."""
     file = requested_output(ctx)[1]

@@ -26,6 +26,7 @@ from attnbank.cli.viewer.site import NAV
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
+from attnbank.queries.drawing import Drawing
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import HitOptions, run_request, scoring
 from attnbank.queries.pictures import SCREENS
@@ -33,7 +34,6 @@ from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import SentenceRecords, sentence_records
 from attnbank.queries.sentences.choosing import ChosenSentence
-from attnbank.queries.sentences.showing import Drawing
 from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError, MissingPackageError, require_extra
 from attnbank.sql.header import Analysis, RunChoice

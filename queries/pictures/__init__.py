@@ -20,7 +20,7 @@ from attnbank.queries.pictures.charts import (
     specification,
 )
 from attnbank.queries.pictures.panels import Size
-from attnbank.queries.pictures.rendering import ENDINGS, Picture, render
+from attnbank.queries.pictures.rendering import ENDINGS, Chart, Picture, render
 from attnbank.queries.pictures.theme import SCREENS, THEMES, Look
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "SCREENS",
     "SENTENCES",
     "THEMES",
+    "Chart",
     "ChartFacts",
     "HeadCard",
     "Look",

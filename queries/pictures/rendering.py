@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 from xml.etree import ElementTree
 
 from attnbank.queries.pictures.theme import CHART_FONTS, POINTS, font_family
@@ -265,9 +265,19 @@ def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
     return f"\\caption{{{text} Made by \\texttt{{{escape_latex(command)}}}.}}\n"
 
 
+class Picture(Protocol):
+    """What can be written as a picture: a chart, heads over sentences, or the card of a head."""
+
+    def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
+        """The picture as a file with this ending. Raises CallError, and MissingPackageError."""
+
+    def caption(self, command: str) -> str:
+        """A caption in LaTeX, with the command that makes the picture."""
+
+
 @dataclass(frozen=True)
-class Picture:
-    """The picture of an analysis; `width` in points if it is for a column of a paper."""
+class Chart:
+    """A picture in Vega-Lite; `width` in points if it is for a column of a paper."""
 
     specification: dict[str, Any]
     width: float | None = None

@@ -15,7 +15,6 @@ import polars as pl
 
 from attnbank.queries.backend import AnyBank
 from attnbank.queries.pictures import Picture
-from attnbank.queries.sentences.showing import Figure
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class SectionPicture:
     analysis: str
     rows: pl.DataFrame
     command: str
-    picture: Picture | Figure
+    picture: Picture
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import polars as pl
 
 from attnbank.queries import contents, pictures
 from attnbank.queries.backend import AnyBank
+from attnbank.queries.drawing import Drawing
 from attnbank.queries.patterns.scoring import control_runs
 from attnbank.queries.report.outline import (
     ComparedSide,
@@ -24,7 +25,6 @@ from attnbank.queries.report.outline import (
     compare,
 )
 from attnbank.queries.requests import Requests
-from attnbank.queries.sentences.showing import Drawing
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis

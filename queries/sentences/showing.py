@@ -1,38 +1,32 @@
-"""Show attention in one sentence: what `Bank.show` and pictures over sentences return."""
+"""Show attention in one sentence: what `Bank.show` returns."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import polars as pl
 
-from attnbank.queries import contents
 from attnbank.queries.options import ShowOptions
-from attnbank.queries.pictures import (
-    SENTENCES,
-    Picture,
-    Size,
-    chart_facts,
-    check_has_picture,
-    fit_to_column,
-    runs_named,
-    specification,
-)
-from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.rendering import convert_svg, latex_caption, read_svg, warn_if_long
-from attnbank.queries.pictures.sentence import ELSEWHERE
-from attnbank.queries.pictures.theme import Look, category_label
+from attnbank.queries.pictures.sentence import (
+    ELSEWHERE,
+    Panel,
+    SentenceFacts,
+    draw_svg,
+    live_page,
+    note_lines,
+    title_of,
+)
+from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests, run_hits, run_of_request
 from attnbank.queries.sentences import attention, choosing
 from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError, require_extra
-from attnbank.sql.header import Analysis
-from attnbank.sql.names import TO_EARLIER
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 
 # Panels of a picture: the 144 heads of the paper's model on one sentence fit.
@@ -54,8 +48,8 @@ class Shown:
 
     rows: pl.DataFrame
     run: Run
-    panels: tuple[pictures.Panel, ...]
-    facts: pictures.SentenceFacts
+    panels: tuple[Panel, ...]
+    facts: SentenceFacts
     marked: Mapping[int, frozenset[int]]
 
     @property
@@ -86,7 +80,7 @@ class Shown:
 
         `look` has the font size, and the width in points of a column of a paper.
         """
-        return pictures.draw_svg(self.panels, self.facts, theme, look)
+        return draw_svg(self.panels, self.facts, theme, look)
 
     def as_bytes(
         self, ending: str, theme: str = "light", look: Look | None = None, scale: float = 2.0
@@ -112,17 +106,17 @@ class Shown:
 
     def caption(self, command: str) -> str:
         """The picture's caption in LaTeX, with the command that makes it."""
-        sentences = [*pictures.note_lines(self.panels, self.facts)]
+        sentences = [*note_lines(self.panels, self.facts)]
         arcs = pl.concat(panel.gold for panel in self.panels)
         if arcs.height:
             sentences.append(
                 f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found."
             )
-        return latex_caption(pictures.title_of(self.panels, self.facts), sentences, command)
+        return latex_caption(title_of(self.panels, self.facts), sentences, command)
 
     def html(self, theme: str = "light", look: Look | None = None) -> str:
         """The picture as an interactive HTML page: hover, click to pin. Raises CallError."""
-        return pictures.live_page(self.panels, self.facts, theme, look)
+        return live_page(self.panels, self.facts, theme, look)
 
     def _repr_svg_(self) -> str:
         return self.draw()
@@ -140,115 +134,6 @@ def _iframe(page: str, svg: str) -> str:
         f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="Attention"'
         f' style="border:0;width:100%;height:{height:.0f}px"></iframe>'
     )
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The picture of an analysis that is drawn over sentences, with its theme and look."""
-
-    shown: Shown
-    theme: str = "light"
-    look: Look | None = None
-
-    def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
-        """The picture as a file; see `Shown.as_bytes`."""
-        return self.shown.as_bytes(ending, self.theme, self.look, scale)
-
-    def caption(self, command: str) -> str:
-        """The caption in LaTeX; see `Shown.caption`."""
-        return self.shown.caption(command)
-
-    def _repr_svg_(self) -> str:
-        return self.shown.draw(self.theme, self.look)
-
-    def _repr_html_(self) -> str:
-        return self.shown._repr_html_()
-
-
-class Drawing:
-    """The picture of the rows (`frame`) of an analysis, to be drawn in one or several themes.
-
-    `values` are the parameters that it has these rows with. Raises CallError if it has no picture,
-    QueryError if there is nothing to draw.
-    """
-
-    def __init__(
-        self, bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
-    ) -> None:
-        self.analysis, self.frame = analysis, frame
-        self.sentences, self.facts = None, None
-        if check_has_picture(analysis).kind == SENTENCES:
-            self.sentences = sentences_figure(bank, analysis, frame)
-        else:
-            others = _other_runs(bank, analysis, frame, values)
-            self.facts = chart_facts(frame, contents.list_runs(bank.backend), values, others)
-
-    def in_theme(
-        self, theme: str = "light", size: Size | None = None, look: Look | None = None
-    ) -> Picture | Figure:
-        """Draw it. Raises CallError for too many panels or rows, QueryError if all are null."""
-        if self.sentences is not None:
-            return Figure(self.sentences, theme, look)
-        if look is not None and look.width is not None:
-            assert self.facts is not None, "it is a chart"
-            fitted = fit_to_column(self.analysis, self.frame, self.facts, theme, look)
-            return Picture(fitted, look.width)
-        return Picture(specification(self.analysis, self.frame, self.facts, theme, size, look))
-
-
-def _other_runs(
-    bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
-) -> Iterable[str]:
-    """The runs that an analysis reads, but its rows do not name."""
-    if not frame.height:
-        return ()
-    if any(parameter.name == "corpora" for parameter in analysis.parameters):
-        run, corpora = frame["run"][0], values.get("corpora")
-        with bank.backend.answering():
-            return bank.backend.internal("contents/matching_runs", run=run, corpora=corpora)["name"]
-    if "run" not in frame.columns and "probe" in frame.columns:
-        # The rows of a probe name no run: the scores of the same probe do.
-        scores = bank.query("probe_accuracy", probe=frame["probe"][0])
-        return runs_named(scores, ("train_run", "test_run"))
-    return ()
-
-
-def sentences_figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
-    """The attention of heads in sentences, a panel per row of an analysis with such a plot.
-
-    Raises as `Bank.show`, and QueryError if there are no rows.
-    """
-    if not frame.height:
-        raise QueryError(f"{analysis.name} has no rows to draw.")
-    assert analysis.plot is not None, "it has a picture"
-    parts, panels = [], []
-    for row in frame.iter_rows(named=True):
-        relation, direction = row.get("relation"), row.get("direction")
-        part = show_sentence(
-            bank,
-            ShowOptions(
-                row["sentence"], f"{row['layer']}-{row['head']}", run=row["run"],
-                relation=relation, **({} if direction is None else {"direction": direction}),
-            ),
-        )  # fmt: skip
-        values = [row[column] for column in analysis.plot.label]
-        labels = [
-            f"{value:.3f}" if isinstance(value, float) else category_label(str(value))
-            for value in values
-        ]
-        labels[-1] += " nats" if row.get("pattern") == "broad" else ""
-        labels += [] if direction in (None, TO_EARLIER) else [direction.replace("_", " ")]
-        parts.append(part)
-        panels += [replace(panel, label=", ".join(labels)) for panel in part.panels]
-    first = parts[0]
-    notes = tuple(dict.fromkeys(note for part in parts for note in part.facts.notes))
-    gold_relation = "all" if "relation" in frame.columns else None
-    facts = replace(
-        first.facts, notes=notes, relation=gold_relation, direction="", title=analysis.title
-    )
-    rows = pl.concat((part.rows for part in parts), how="diagonal_relaxed")
-    marked = {number: words for part in parts for number, words in part.marked.items()}
-    return Shown(rows, first.run, tuple(panels), facts, marked)
 
 
 def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
@@ -287,7 +172,7 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
                 raise QueryError("The sentence has no tree.", "Leave out --tree and --decoded.")
             trees[f"The {'gold ' if reading.decoded else ''}tree of {sentence.name}"] = reading.tree
             trees |= {f"{sentence.name} {how}": tree for how, tree in reading.decoded.items()}
-    facts = pictures.SentenceFacts(
+    facts = SentenceFacts(
         **names,
         relation=options.relation,
         direction=options.direction,

@@ -13,7 +13,7 @@ from bank_factory import BankFactory
 from report_pages import read
 
 from attnbank.queries import open_bank
-from attnbank.queries.pictures import Picture
+from attnbank.queries.pictures import Chart
 from attnbank.queries.report.findings import findings
 from attnbank.queries.report.outline import Missing, SectionAnswer, SectionPicture, chapters
 from attnbank.queries.report.runner import answer_section, subject
@@ -40,7 +40,7 @@ def answer(
     key: str, rows: Mapping[str, Any], drawn: Mapping[str, Any] | None = None
 ) -> SectionAnswer:
     frame = None if drawn is None else pl.DataFrame(drawn)
-    picture = None if frame is None else SectionPicture("best_head", frame, "", Picture({}))
+    picture = None if frame is None else SectionPicture("best_head", frame, "", Chart({}))
     return SectionAnswer(SECTIONS[key], "", ("r",), pl.DataFrame(rows), "", "", picture)
 
 

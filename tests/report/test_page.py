@@ -17,6 +17,7 @@ from report_pages import Reader, read
 import offline
 from attnbank.queries import open_bank
 from attnbank.queries.contents import Contents
+from attnbank.queries.drawing import Figure
 from attnbank.queries.pictures import THEMES
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.report.outline import Missing, SectionAnswer, chapters
@@ -29,7 +30,6 @@ from attnbank.queries.report.page import (
     setup,
 )
 from attnbank.queries.report.runner import answer_section, subject
-from attnbank.queries.sentences.showing import Figure
 from attnbank.queries.table_formats import columns_as_text, csv_columns
 from attnbank.sql.registry import find_analysis
 
