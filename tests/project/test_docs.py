@@ -22,7 +22,7 @@ from attnbank.queries import Bank, open_bank, to_dialect
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
 from generator import analyses as analysis_pages
-from generator import commands
+from generator import commands, model_types
 from generator.example import printed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,6 +153,18 @@ def test_the_diagram_has_a_line_for_each_reference(pages: dict[str, str]) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_the_table_of_model_types_is_true(one_thread: None) -> None:
+    """Of one type of most rows; `python docs/make.py --types` writes it."""
+    page = model_types.PAGE.read_text(encoding="utf-8")
+    kinds = ("bert", "albert", "nystromformer", "bloom", "diffllama", "squeezebert", "bart", "fnet")
+    for kind, row in model_types.rows_of(kinds).items():
+        *_, line = model_types.lines({kind: row})
+        abilities = line.removeprefix(f"| {kind} |")
+        (written,) = (line for line in page.splitlines() if line.endswith(f" |{abilities}"))
+        assert kind in written.split(" | ")[0].removeprefix("| ").split(", ")
+
+
 def test_every_fault_has_its_entry_and_an_example(pages: dict[str, str]) -> None:
     parts = re.split(r"^## ", pages["faults.md"], flags=re.MULTILINE)[1:]
     assert [part.split("\n")[0] for part in parts] == list(FAULTS)

@@ -43,6 +43,13 @@ _SIZES: dict[str, Any] = {
     **{"pad_token_id": 0, "use_mamba_kernels": False, "attention_type": "original_full"},
 }
 
+_HALF = {"layer_types": ["linear_attention", "full_attention"] * 2}
+# Hybrids whose own choice of layers with attention would leave none in four.
+_LAYERS: dict[str, dict[str, Any]] = {
+    "bamba": {"attn_layer_indices": [1, 3]},
+    **dict.fromkeys(("bailing_hybrid", "granitemoehybrid", "kimi_linear"), _HALF),
+}
+
 
 class CannotBuild(Exception):
     """A type that has no model of these sizes."""
@@ -76,6 +83,7 @@ def _config(kind: str) -> Any:
     for base in make.__mro__:
         names |= set(getattr(base, "__annotations__", {}))
     settings = {name: size for name, size in _SIZES.items() if name in names}
+    settings |= _LAYERS.get(kind, {})
     for alias, name in getattr(make, "attribute_map", {}).items():
         if name in settings:
             settings.pop(alias, None)
