@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import takewhile
@@ -31,7 +31,7 @@ _INPUTS = {
     "pair/token": "token pairs", "sentence/word": "single sentences of words",
 }  # fmt: skip
 _HEADER_ENTRY = re.compile(
-    r"(title|paper|grain|formula|run|weights|plot|empty|note|param|column)(?::|\s)\s*(.*)"
+    r"(title|paper|grain|formula|run|weights|plot|caption|empty|note|param|column)(?::|\s)\s*(.*)"
 )
 _NEEDED = {
     "grid": ("color",),
@@ -49,6 +49,7 @@ _ALONG = ("values", "log")
 _SEVERAL = ("x", "y", "color", "panel", "beside", "label", "aside")
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
+_CAPTION = re.compile(r"(\w+):\s*(.*)")
 _NAMES = re.compile(r"(\w+(?:, *\w+)*)(?: of (\w+))?")
 _WRAPPER = textwrap.TextWrapper(
     116,
@@ -101,11 +102,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column of an analysis's result: its name, DuckDB type and meaning."""
+    """A column of an analysis's result: its name, DuckDB type and meaning.
+
+    `caption` stands at an axis or a scale of a picture; by default that is made of the meaning.
+    """
 
     name: str
     type: str
     help: str
+    caption: str | None = None
 
     def __str__(self) -> str:
         return f"column {self.name} {self.type}: {self.help}"
@@ -293,7 +298,9 @@ def parse(name: str, section: str, text: str) -> Analysis:
     """
     entries, body = _split_header(text)
     single: dict[str, str] = {}
-    repeated: dict[str, list[str]] = {"formula": [], "note": [], "param": [], "column": []}
+    repeated: dict[str, list[str]] = {
+        "formula": [], "caption": [], "note": [], "param": [], "column": []
+    }  # fmt: skip
     for key, value in entries:
         if key in repeated:
             repeated[key].append(value)
@@ -305,11 +312,18 @@ def parse(name: str, section: str, text: str) -> Analysis:
     known = _common() if run is None else _common() | {("param", "run"): run.parameter}
     declared = [declaration for entry in entries for declaration in _declared(name, *entry, known)]
     parameters = [declaration for declaration in declared if isinstance(declaration, Parameter)]
-    columns = [declaration for declaration in declared if isinstance(declaration, ResultColumn)]
+    captions = _captions(name, repeated["caption"])
+    columns = [
+        replace(column, caption=captions.get(column.name, _common_captions().get(column.name)))
+        for column in declared
+        if isinstance(column, ResultColumn)
+    ]
     needed = ("title", "grain") if section in ("shared", OWN) else ("title", "paper", "grain")
     missing = [key for key in needed if key not in single]
     if missing or not columns:
         raise HeaderError(f"{name}.sql: the header has no {', '.join(missing) or 'column'}.")
+    if unknown := captions.keys() - {column.name for column in columns}:
+        raise HeaderError(f"{name}.sql: the header captions {min(unknown)}, which is no column.")
     if run is not None and all(parameter.name != "run" for parameter in parameters):
         parameters.append(run.parameter)
     # A header that declares the parameter itself also chooses the run itself.
@@ -355,6 +369,22 @@ def _common() -> dict[tuple[str, str], Parameter | ResultColumn]:
     return {
         (entry[0], column.name): column for entry in entries for column in _declared("", *entry, {})
     }
+
+
+@cache
+def _common_captions() -> dict[str, str]:
+    """The captions of columns that are drawn alike in many analyses, by name."""
+    entries, _ = _split_header((files("attnbank.sql") / "header.sql").read_text(encoding="utf-8"))
+    return _captions("header", [value for key, value in entries if key == "caption"])
+
+
+def _captions(name: str, values: list[str]) -> dict[str, str]:
+    """Read `offset: Fixed offset`, a header line `caption`, of each column that has one."""
+    captions = {}
+    for value in values:
+        column, text = _match(_CAPTION, name, "caption", value)
+        captions[column] = text
+    return captions
 
 
 @cache

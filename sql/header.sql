@@ -107,3 +107,7 @@
 -- column last_position smallint: position of its last word
 -- column only_head bigint: dependents whose head the head finds and the offset does not
 -- column only_offset bigint: dependents whose head the offset finds and the head does not
+-- caption accuracy: Accuracy
+-- caption gain: Accuracy above the best offset
+-- caption uuas: UUAS
+-- caption offset: Offset (key − query)

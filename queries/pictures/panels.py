@@ -19,7 +19,6 @@ import polars as pl
 from attnbank.queries.pictures.theme import (
     Look,
     Theme,
-    caption_of,
     category_label,
     encodings_of,
     legend_order,
@@ -318,9 +317,8 @@ def axis_title(scene: Scene, columns: Sequence[str], longest: int = 64) -> str:
     if len(columns) > 1 and columns[0] != "shortest":
         return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
     column = scene.column(columns[0])
-    title = caption_of(scene.analysis.name, column.name)
-    if title is not None:
-        return title
+    if column.caption is not None:
+        return column.caption
     if column.type == "varchar" or column.name.startswith(("layer", "head")):
         return words_of_name(column.name)
     meaning = scene.help(column.name).split(";")[0].removesuffix(", in [0, 1]")

@@ -312,47 +312,6 @@ _LABELS = {
     "vertical_diagonal": "vertical + diagonal",
 }  # fmt: skip
 
-# Captions of axes and scales, for columns whose help is too long; `analysis.column` is for one
-# analysis only.
-_CAPTIONS = {
-    "accuracy": "Accuracy",
-    "gain": "Accuracy above the best offset",
-    "uuas": "UUAS",
-    "uas": "UAS",
-    "cls": "Weight on [CLS]",
-    "sep": "Weight on [SEP]",
-    "punctuation": "Weight on . and ,",
-    "other": "Weight on other tokens",
-    "previous": "Weight on previous token",
-    "self": "Weight on the token itself",
-    "next": "Weight on next token",
-    "offset": "Offset (key \u2212 query)",
-    "rare_word": "Inputs where the head looks at the rarest word",
-    "positional": "Maxima at the commonest offset",
-    "confidence": "Largest weight of a position, mean",
-    "received": "Weight that a word of the class receives",
-    "given": "Weight that a word of the class gives",
-    "missing": "Weight on no position",
-    "sink": "Share of inputs in which the head rests there",
-    "syntactic": "Relation found (+ others)",
-    "entropy_from_cls": "Entropy from [CLS], in nats",
-    "attention_sink.sink": "Share of heads that rest there",
-    "offset_baseline.offset": "Fixed offset",
-    "head_embedding.x": "MDS dimension 1 (nats per token)",
-    "head_embedding.y": "MDS dimension 2 (nats per token)",
-    "figure_6.x": "MDS dimension 1 (nats per token)",
-    "figure_6.y": "MDS dimension 2 (nats per token)",
-    "attention_sink.position": "Position in the input, from 0",
-    "head_error.value": "",
-    "tree_ensemble.rank": "Heads, the best alone first",
-    "head_error.share": "Share of the errors",
-}
-
-
-def caption_of(analysis: str, column: str) -> str | None:
-    """The caption of a column at an axis or a scale; None to use its help."""
-    return _CAPTIONS.get(f"{analysis}.{column}", _CAPTIONS.get(column))
-
 
 @dataclass(frozen=True)
 class Encoding:

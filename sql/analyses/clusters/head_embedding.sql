@@ -5,6 +5,8 @@
 -- formula: stress = √(Σ_{a<b} (δ(a, b) − |z_a − z_b|)² / Σ_{a<b} δ(a, b)²), where the places z = (x, y) make it small
 -- run: needs=sums favours=pair/token
 -- plot: scatter x=x y=y color=behaviour label=layer,head
+-- caption x: MDS dimension 1 (nats per token)
+-- caption y: MDS dimension 2 (nats per token)
 -- note: metric multidimensional scaling of head_distance, computed once and stored in table head_embedding by attnbank
 --   compute head_embedding. It starts once from classical scaling and several times at random and keeps the result with
 --   the least stress; the published code keeps the best of five random starts.

@@ -6,6 +6,8 @@
 -- formula: sink(k) = mean over inputs and heads of 1(α(k) > epsilon); weight(k) = mean over inputs and heads of α(k)
 -- run: needs=shares favours=document/token
 -- plot: lines x=position y=sink low=low high=high
+-- caption position: Position in the input, from 0
+-- caption sink: Share of heads that rest there
 -- note: Gu et al. take natural text of 64 tokens and epsilon = 0.3: attnbank ingest CORPUS --context document
 --   --max-tokens 64 --unit token. The shorter an input, the more of it goes to the first position by chance: uniform
 --   attention of a causal model exceeds 0.3 in inputs of up to 9 positions (sink_chance).

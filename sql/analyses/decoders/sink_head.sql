@@ -4,6 +4,7 @@
 -- formula: sink, weight = means over inputs of 1(α(k) > epsilon) and of α(k), as in attention_sink
 -- run: needs=shares favours=document/token
 -- plot: grid color=sink,weight domain=0,1
+-- caption sink: Share of inputs in which the head rests there
 -- note: the mean of sink over all heads is that of attention_sink.
 -- note: intervals are by documents (by inputs if the source marks none or the run has only one), with Student's t.
 -- param epsilon double = 0.3: mean attention above which the position is a sink of a head

@@ -8,6 +8,8 @@
 --   i, and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
 -- run: needs=shares favours=pair/token
 -- plot: grid x=layer,head y=class color=received,given panel=classification scale=sqrt
+-- caption received: Weight that a word of the class receives
+-- caption given: Weight that a word of the class gives
 -- note: given leaves out special tokens, which take most of many heads.
 -- note: Kovaleva et al. sum the weights on a token over all positions and divide by the length, as received does, but
 --   take the largest where an input has several tokens of a class; received is their mean, which chance can be held

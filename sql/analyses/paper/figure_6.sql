@@ -4,6 +4,8 @@
 -- formula: the columns x, y and behaviour of head_embedding
 -- run: needs=sums favours=pair/token
 -- plot: scatter x=x y=y color=behaviour,layer
+-- caption x: MDS dimension 1 (nats per token)
+-- caption y: MDS dimension 2 (nats per token)
 -- note: with the defaults of head_embedding. The paper draws the picture twice, coloured by behaviour and by layer.
 -- column layer, head
 -- column x double: place along the axis on which the heads differ most

@@ -5,6 +5,7 @@
 -- formula: uuas = |{(d, g) : d is found as head of g, or g of d}| / |{(d, g)}|, over the gold edges between two words
 -- formula: attention alone: P(c is the head of d) ∝ exp(Σ_h (w_h α_h(d, c) + u_h α_h(c, d)))
 -- plot: bars x=uas y=probe,kind low=low high=high panel=relation aside=n domain=0,1
+-- caption uas: UAS
 -- empty: no probe has scores for this relation
 -- note: UAS counts words, roots included; UUAS counts the edges between two words. Punctuation is left out of both.
 -- note: a first word that is set apart (run.first_word) is scored here, and may be found, as every word: a probe finds

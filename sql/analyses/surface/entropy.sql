@@ -7,6 +7,7 @@
 -- run: needs=sums favours=pair/token
 -- weights: $smoothing <> 0
 -- plot: grid color=entropy,entropy_from_cls
+-- caption entropy_from_cls: Entropy from [CLS], in nats
 -- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
 --   a: smoothing := 0.0001.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it uniform is too large.

@@ -4,6 +4,7 @@
 -- formula: missing = mean over inputs of 1/n Σ_i (1 − Σ_j α(i, j))
 -- run: needs=shares favours=pair/token
 -- plot: grid color=missing domain=0,1
+-- caption missing: Weight on no position
 -- note: the heads of some models (GPT-OSS, MiMo-V2) have a sink, a learnt share of the softmax that goes nowhere, so
 --   that a head can attend to nothing. Their rows are kept as the model returns them, and sum to less than 1
 --   (model.sinks). Every weight, maximum and mean weight is what it says; entropy and the distances between heads are

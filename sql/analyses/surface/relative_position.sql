@@ -6,6 +6,9 @@
 -- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n
 -- run: needs=shares favours=pair/token
 -- plot: grid color=previous,self,next domain=0,1
+-- caption previous: Weight on previous token
+-- caption self: Weight on the token itself
+-- caption next: Weight on next token
 -- note: as in the published code, an input of n tokens, special ones too, has n - 1 next tokens, but is divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The published notebook's legend swaps them.
 -- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it the chances are too small.

@@ -9,6 +9,10 @@
 --   in place of n, and i and j are then not both a first word that is set apart
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
+-- caption cls: Weight on [CLS]
+-- caption sep: Weight on [SEP]
+-- caption punctuation: Weight on . and ,
+-- caption other: Weight on other tokens
 -- note: view placement says which positions are of which target, by kind, not by spelling; punctuation is . and ,
 -- note: as in the published code. An input without [SEP] has no part in sep_to_sep and other_to_sep.
 -- note: chance is what uniform attention would give. For sep_to_sep and other_to_sep it is sep_chance.

@@ -5,6 +5,8 @@
 -- formula: prediction(d) is that of head_accuracy, over the dependents of the relation that have a head
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=share y=value panel=breakdown aside=n
+-- caption value:
+-- caption share: Share of the errors
 -- empty: no dependent has the relation, or the head finds all of them
 -- note: breakdown relation: the relation of the predicted word to its own head; upos: its part of speech (where the
 --   text has none, its tag in the treebank's own set); distance: its position minus that of the dependent.

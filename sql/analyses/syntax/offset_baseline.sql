@@ -4,6 +4,7 @@
 -- formula: accuracy(r, k) = |{d ∈ D(r) : d + k = head(d)}| / |D(r)|, where D(r) are the dependents of relation r
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid x=offset y=relation color=accuracy domain=0,1
+-- caption offset: Fixed offset
 -- note: offset 1 predicts the next word, -1 the one before. An offset that leaves the sentence is wrong.
 -- note: the published code clamps it instead: past the last word it predicts that word, before the first one the root.
 --   So it is right as well for heads that are the last word, and in the row all for a root among the first words.

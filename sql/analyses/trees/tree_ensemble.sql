@@ -5,6 +5,7 @@
 --   that are not among these, as long as it grows
 -- run: unit=word needs=ensembles usual=sentence
 -- plot: grid x=rank y=relation color=accuracy label=layer,head panel=direction domain=0,1
+-- caption rank: Heads, the best alone first
 -- empty: no relation has heads (attnbank compute tree_ensemble)
 -- note: accuracy is on the dependents that the heads were chosen on (at most 1,000 sentences of every second document),
 --   so it is too high. best_tree scores the trees of the ensemble on the other half.

@@ -14,6 +14,10 @@
 --   positions of the rarest word
 -- run: needs=shares favours=sentence/word
 -- plot: grid color=confidence,positional,rare_word text=syntactic domain=0,1
+-- caption confidence: Largest weight of a position, mean
+-- caption positional: Maxima at the commonest offset
+-- caption syntactic: Relation found (+ others)
+-- caption rare_word: Inputs where the head looks at the rarest word
 -- note: every position except [SEP] has a maximum: the position, again except [SEP], that it attends to most. [SEP]
 --   stands for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the
 --   first word of a causal model. Ties go to the leftmost.
