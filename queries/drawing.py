@@ -21,7 +21,7 @@ from attnbank.queries.pictures import (
     runs_named,
     specification,
 )
-from attnbank.queries.pictures.theme import category_label
+from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.requests import Requests
 from attnbank.queries.sentences.showing import Shown, show_sentence
 from attnbank.sql.errors import QueryError

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from attnbank.queries.pictures.encodings import Encoding
 from attnbank.queries.pictures.sentence import HOVER_CSS
-from attnbank.queries.pictures.theme import THEMES, Encoding, Theme
+from attnbank.queries.pictures.theme import THEMES, Theme
 
 # Steps of a colour scale: classes v0 to v20, and d0 to d20 for diverging scales.
 STEPS = 21

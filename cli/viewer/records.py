@@ -37,8 +37,8 @@ from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import reads_run, run_request
 from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.encodings import category_label, encodings_of, legend_order
 from attnbank.queries.pictures.sentence import ELSEWHERE
-from attnbank.queries.pictures.theme import category_label, encodings_of, legend_order
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.attention import (
     WORD_KINDS,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from attnbank.queries.pictures.arcs import ArcLine, draw_arc_line
+from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.pictures.rendering import (
     convert_svg,
     element,
@@ -20,14 +21,7 @@ from attnbank.queries.pictures.rendering import (
     warn_if_long,
     wrap_svg_text,
 )
-from attnbank.queries.pictures.theme import (
-    POINTS,
-    SENTENCE_FONTS,
-    Look,
-    Theme,
-    category_label,
-    theme_of,
-)
+from attnbank.queries.pictures.theme import POINTS, SENTENCE_FONTS, Look, Theme, theme_of
 from attnbank.sql.errors import CallError, require_extra
 from attnbank.sql.names import TO_DEPENDENT, TO_EARLIER
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.pictures.kinds import KINDS
 from attnbank.queries.pictures.panels import (
     MARK,
@@ -27,7 +28,7 @@ from attnbank.queries.pictures.panels import (
     wrap_characters,
 )
 from attnbank.queries.pictures.rendering import picture_size, render, warn_if_long
-from attnbank.queries.pictures.theme import POINTS, Look, category_label, theme_of, vega_config
+from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError, require_extra
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 from attnbank.sql.messages import join_names

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnbank.queries.pictures.encodings import OTHER
 from attnbank.queries.pictures.panels import (
     MARK,
     NAME,
@@ -43,7 +44,6 @@ from attnbank.queries.pictures.panels import (
     words_of_name,
     wrap_pixels,
 )
-from attnbank.queries.pictures.theme import OTHER, unit_of
 
 _CELL: Spec = {"type": "rect"}
 
@@ -382,7 +382,7 @@ def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec
         x["scale"] |= {"type": "point", "padding": 0.5}
     title = axis_title(scene, plot.y)
     if len(plot.y) > 1:  # columns of one unit, which is the title
-        unit = unit_of(scene.help(plot.y[0])) or "value"
+        unit = _unit_of(scene.help(plot.y[0])) or "value"
         title = words_of_name("share" if unit.startswith("share") else unit)
     amounts = (*plot.y, *filter(None, (plot.rule, plot.low, plot.high)))
     title_lines = wrap_pixels(scene, title, 0.5 * (scene.size.width or _PANEL_WIDTH))
@@ -395,6 +395,14 @@ def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec
     source, values = add_label_column(scene.rows, plot.color[0])
     panel_labels = row_labels(scene.panel_rows, plot.color[:1])
     return kind_colors(scene, source, values, None, panel_labels), [source], x, y, []
+
+
+def _unit_of(help: str) -> str | None:
+    """The unit that a column's help names: nats, or a share in [0, 1]; None if it names none."""
+    match = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
+    if match is None:
+        return None
+    return "share, in [0, 1]" if match[1].startswith("[") else match[1]
 
 
 def _point_colors(colors: Spec) -> Spec:

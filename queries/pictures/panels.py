@@ -16,14 +16,13 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.theme import (
-    Look,
-    Theme,
+from attnbank.queries.pictures.encodings import (
     category_label,
     encodings_of,
     legend_order,
     scale_ends,
 )
+from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
 # Characters of a name in a subtitle.

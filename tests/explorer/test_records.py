@@ -20,7 +20,7 @@ from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
 from attnbank.queries.pictures import Look
-from attnbank.queries.pictures.theme import category_label
+from attnbank.queries.pictures.encodings import category_label
 from attnbank.sql import run_choice
 from attnbank.sql.header import RunChoice
 

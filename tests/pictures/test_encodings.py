@@ -11,15 +11,14 @@ from drawn import frame_of_heads, heads, marks_of
 from numpy.typing import NDArray
 
 from attnbank.queries.pictures import specification
-from attnbank.queries.pictures.theme import (
+from attnbank.queries.pictures.encodings import (
     DASHES,
     SHAPES,
-    THEMES,
-    Theme,
     category_label,
     encodings_of,
     scale_ends,
 )
+from attnbank.queries.pictures.theme import THEMES, Theme
 
 _TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 _WHITE = np.array([0.9505, 1.0, 1.089])

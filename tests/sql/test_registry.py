@@ -83,6 +83,12 @@ def test_a_header_is_read() -> None:
     assert parse("table_9", "paper", HEADER + BODY).relation == "paper.table_9"
 
 
+def test_a_caption_is_of_one_analysis_or_of_all() -> None:
+    captions = {column.name: column.caption for column in analyses()["offset_baseline"].columns}
+    assert (captions["offset"], captions["accuracy"]) == ("Fixed offset", "Accuracy")
+    assert captions["relation"] is None
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -101,6 +107,7 @@ def test_a_header_is_read() -> None:
             "param",
         ),
         ("-- column n bigint: how many", "-- column n: how many", "cannot read the header line"),
+        ("-- grain: one row\n", "-- grain: one row\n-- caption m: M\n", "captions m, which is no"),
         ("$least", "$most", "disagree on the parameters: least, most"),
         ("-- param names varchar[] = ['a', 'b']: some names\n", "", "disagree .*: names"),
         (" and 'a' in $names", "", "disagree .*: names"),
