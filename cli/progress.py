@@ -16,6 +16,7 @@ _STAGES = {
     "planning": ("Planning", "inputs"),
     "counting": ("Counting", "sentences"),
     "running": ("Running", "sentences"),
+    "masking": ("Masking", "sentences"),
     "averaging": ("Averaging", "sentences"),
     "scoring": ("Scoring", "sentences"),
     "judging": ("Judging", "pairs"),
@@ -69,7 +70,7 @@ class ProgressDisplay:
         name, unit = _STAGES[progress.stage]
         if self._is_terminal:
             self._bar = _bar(name, unit, progress)
-        elif progress.stage in ("running", "scoring"):
+        elif progress.stage in ("running", "masking", "scoring"):
             begun = f", {progress.done} already done" if progress.done else ""
             total = count_noun(progress.total or 0, unit.removesuffix("s"))
             safe_echo(f"{name}: {total}{begun}", err=True)

@@ -33,9 +33,8 @@ import pyarrow as pa
 from torch import Tensor
 
 from attnbank.ingest.attention.merged_maps import Maps, RunFacts
-from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
+from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_model
 from attnbank.ingest.candidate_inputs import cursor_query
-from attnbank.ingest.masked import MaskedPasses
 from attnbank.ingest.models.loading import Model, ModelFacts
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.planning import Batch
@@ -103,7 +102,7 @@ class FolderPart:
 class WrittenPart:
     """A part that was written: its files by table, and its rows of the small tables.
 
-    `rows` has, for each batch, the tables without files (`sequence`, `skipped`), and its losses.
+    `rows` has, for each batch, the tables without files (`sequence`, `skipped`).
     """
 
     first: int
@@ -300,15 +299,12 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> WrittenPart:
     Raises what loading a model raises, and AttnbankError if the model is not that of the run, or if
     a file cannot be written.
     """
-    model, masked = _load_model_once(work)
+    model = _load_model_once(work)
     rows = []
     for batch in part.batches:
-        measured = run_masked(model, batch, masked)
         maps: list[Tensor] = []
         run_model(model, batch, work.facts, maps.append)
-        rows.append(
-            rows_of_batch(batch, Maps.from_list(maps) if maps else None, work.facts, measured)
-        )
+        rows.append(rows_of_batch(batch, Maps.from_list(maps) if maps else None, work.facts))
     files = {}
     by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
     for table in by_run:
@@ -337,8 +333,8 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> WrittenPart:
 
 
 @lru_cache(maxsize=1)
-def _load_model_once(work: Work) -> tuple[Model, MaskedPasses | None]:
-    model, masked = load_model(work.options, work.device)
+def _load_model_once(work: Work) -> Model:
+    model = load_model(work.options, work.device)
     for name in ("sha256", "tokenizer_sha256"):
         if getattr(model.facts, name) != getattr(work.model, name):
             what = "tokenizer" if name.startswith("tokenizer") else "weights"
@@ -347,7 +343,7 @@ def _load_model_once(work: Work) -> tuple[Model, MaskedPasses | None]:
                 " cluster as here.",
                 "Put the same files there, or name a commit of the hub (--revision).",
             )
-    return model, masked
+    return model
 
 
 def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:

@@ -28,6 +28,7 @@ from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import Edges, Multiword, Unit
 
+_UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are special tokens")
 USUAL_LENGTH = 128  # tokens; of longer inputs the weights (quadratic) limit a batch, not the tokens
 
 
@@ -38,14 +39,8 @@ class Batch:
     number: int  # 1-based in the run
     inputs: list[Input] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
-    is_part: bool = False  # whether the plan uses a part of the corpus: then skips are not counted
+    sentence_count: int = 0  # how many of `Plan.sentences` it accounts for
     effort: float = 0.0  # how long it takes, scaled so that a window's sum is its sentences
-
-    @property
-    def sentence_count(self) -> int:
-        """How many of `Plan.sentences` the batch accounts for."""
-        inside = sum(len(input.sentences) for input in self.inputs)
-        return inside if self.is_part else inside + len(self.skips)
 
 
 @dataclass(frozen=True)
@@ -84,6 +79,8 @@ class Planner:
     multiword: Multiword = "written"
     batching: Batching = "padded"
     edges: Edges = "cut"
+    # Special tokens, if an input that has no others is skipped, because nothing can be masked.
+    never_masked: frozenset[int] | None = None
     # Budgets that applied before `batch_tokens`, in order: (last batch, tokens). A run that resumes
     # with smaller batches must number the earlier ones as before.
     earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
@@ -148,18 +145,22 @@ class Planner:
         number, is_sentence = 0, self.context == "sentence"
         for drafts, skips in _group_by_window(items):
             drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
-            batch = Batch(number + 1, skips=skips, is_part=self.is_part)
+            skipped = 0 if self.is_part else len(skips)
+            batch = Batch(number + 1, skips=skips, sentence_count=skipped)
             sentence_count = sum(len(draft.sentences) for draft in drafts)
-            counted = sentence_count if self.is_part else sentence_count + len(skips)
-            of_effort = counted / max(1, sum(map(_effort, drafts)))
+            of_effort = (sentence_count + skipped) / max(1, sum(map(_effort, drafts)))
             for draft in drafts:
                 if batch.inputs and not self._has_room(batch, draft):
                     number += 1
                     yield batch
-                    batch = Batch(number + 1, is_part=self.is_part)
+                    batch = Batch(number + 1)
                 batch.effort += _effort(draft) * of_effort
+                batch.sentence_count += len(draft.sentences)
                 model_input = draft.finish(self.input_tokenizer, self.unit, is_sentence=is_sentence)
-                batch.inputs.append(model_input)
+                if self.never_masked is None or model_input.encoded.maskable(self.never_masked):
+                    batch.inputs.append(model_input)
+                else:
+                    batch.skips += [sentence.skip(*_UNMASKABLE) for sentence in draft.sentences]
             if batch.inputs or batch.skips:
                 number += 1
                 yield batch

@@ -21,7 +21,7 @@ from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASUR
 from attnbank.ingest.attention.merged_maps import RowSums, RunFacts
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import random_corpus
-from attnbank.ingest.masked import MaskedPasses, masked_passes
+from attnbank.ingest.losses.masked import MaskedPasses, measure_masked
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.files import Checkpoint, find_checkpoints, step_of
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
@@ -92,10 +92,8 @@ def ingest_run(
     check_run(options)
     if options.repeat is None:
         checked = checked or corpora.find_and_check(options, on_progress)
-    if loaded is None:
-        model, masked = load_model(options)
-    else:
-        model, masked = loaded, masked_passes(loaded.masked_lm, options)
+    model = loaded or load_model(options)
+    masked = MaskedPasses.of_options(model, options)
     model.facts = _with_step(model.facts, options, series)
     if options.repeat is not None:
         checked = corpora.CheckedCorpus(random_corpus(options, model.input_tokenizer))
@@ -152,9 +150,10 @@ def ingest_run(
             " --device cpu."
         )
         with tell_what_is_saved(saved, remedy), malloc_tuned():
-            batch_runner(
-                PendingRun(connection, model, planner, facts, run.batches, progress, masked)
-            )
+            batch_runner(PendingRun(connection, model, planner, facts, run.batches, progress))
+        if masked is not None:
+            planner = replace(planner, earlier_batch_tokens=())
+            measure_masked(connection, masked, planner, facts, on_progress, remedy)
         report = _report(connection, run.id, state, checked)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
@@ -230,13 +229,8 @@ def _find_members(
     return members
 
 
-def load_model(
-    options: IngestOptions, device: str | None = None
-) -> tuple[models.Model, MaskedPasses | None]:
-    """Load the model of the options; also its passes over masked inputs, if they need any.
-
-    `device` overrides that of the options.
-    """
+def load_model(options: IngestOptions, device: str | None = None) -> models.Model:
+    """Load the model of the options; `device` overrides theirs."""
     model = models.load(
         options.model,
         random_seed=options.random_weights,
@@ -247,7 +241,7 @@ def load_model(
         measure=options.measure,
     )
     check_measure(model, options.measure)
-    return model, masked_passes(model.masked_lm, options)
+    return model
 
 
 def describe_model(options: IngestOptions) -> models.Described:
@@ -420,7 +414,7 @@ def planner_of(
     return Planner(
         opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
         options.limit, options.seed, options.multiword, edges=options.edges,
-        shared=shared,
+        never_masked=opened.special if options.masked else None, shared=shared,
     )  # fmt: skip
 
 

@@ -47,14 +47,13 @@ _TINY = 1e-300  # makes 0 ln 0 be 0; too small to change any other weight
 class MergedMaps:
     """The merged attention of a batch, and which of its inputs are skipped.
 
-    `kept_inputs` and `unnormalised` are 0-based indices into the inputs of the batch. `weights` are
-    in the order (kept input, layer, head, from, to), and empty unless all weights are stored. The
-    lists have one item for each kept input; `candidates` are its positions that have peaks.
+    `kept_inputs` are 0-based indices into the inputs of the batch. `weights` are in the order (kept
+    input, layer, head, from, to), and empty unless all weights are stored. The lists have one item
+    for each kept input; `candidates` are its positions that have peaks.
     """
 
     weights: Floats
     kept_inputs: list[int]
-    unnormalised: set[int]
     peaks: list[Peaks]
     sums: list[MapSums]
     candidates: list[Ints]
@@ -108,39 +107,32 @@ class _InputAccumulator:
     pieces: PieceMap
     positions: PositionKinds
     tokens: int
-    is_unmaskable: bool
     is_unnormalised: bool = False
     peaks: list[Peaks] = field(default_factory=list)
     sums: list[MapSums] = field(default_factory=list)
     largest: list[Largest] = field(default_factory=list)
 
     @classmethod
-    def from_encoded(
-        cls, encoded: Encoded, *, is_unmaskable: bool, is_pooled: bool
-    ) -> _InputAccumulator:
+    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _InputAccumulator:
         positions = encoded.positions
         ranges = [(position.start, position.end) for position in positions]
         if is_pooled:
             ranges = [(at, at + 1) for at in range(len(positions))]
         pieces = PieceMap.from_ranges(ranges, [position.is_candidate for position in positions])
         kinds = PositionKinds.from_positions(positions)
-        return cls(pieces, kinds, ranges[-1][1], is_unmaskable)
+        return cls(pieces, kinds, ranges[-1][1])
 
     @property
     def square(self) -> int:
         """The number of weights of a map."""
         return self.pieces.positions**2
 
-    @property
-    def is_skipped(self) -> bool:
-        return self.is_unnormalised or self.is_unmaskable
-
     def add(self, maps: Floats, buffer: Floats, facts: RunFacts) -> None:
         """Merge `maps` [N, T, T] into `buffer` (N times `square`), and find peaks and sums."""
         pooled = buffer.reshape(len(maps), self.pieces.positions, -1)
         merge_pieces(maps, self.pieces, facts.subword, pooled)
         self.is_unnormalised |= is_unnormalised(pooled, facts.rows)
-        if self.is_skipped:
+        if self.is_unnormalised:
             return
         self.peaks.append(find_peaks(pooled, self.pieces.candidates))
         if facts.largest:
@@ -150,23 +142,19 @@ class _InputAccumulator:
         self.sums.append(map_sums(pooled, self.positions))
 
 
-def merge_maps(
-    inputs: Sequence[Encoded], attentions: Maps, unmaskable: Sequence[bool], facts: RunFacts
-) -> MergedMaps:
+def merge_maps(inputs: Sequence[Encoded], attentions: Maps, facts: RunFacts) -> MergedMaps:
     """Merge the pieces of each input, and find the peaks and the sums of its maps.
 
     Weights are between tokens, other measures between positions already. The memory of a layer is
     freed once it is merged. Peaks are those of the unrounded weights, sums those of the weights as
     they are stored (rounded to `decimals`). An input with a row that is not what `facts.rows` says
-    is unnormalised (see `is_unnormalised`); it is skipped, and so is an `unmaskable` one.
+    is unnormalised (see `is_unnormalised`), and skipped.
     """
     heads = attentions.heads
     maps = attentions.layers * heads
     accumulators = [
-        _InputAccumulator.from_encoded(
-            encoded, is_unmaskable=is_unmaskable, is_pooled=facts.measure != "weights"
-        )
-        for encoded, is_unmaskable in zip(inputs, unmaskable, strict=True)
+        _InputAccumulator.from_encoded(encoded, is_pooled=facts.measure != "weights")
+        for encoded in inputs
     ]
     with_weights = facts.largest is None
     ends = np.cumsum([accumulator.square for accumulator in accumulators]) * maps
@@ -182,7 +170,9 @@ def merge_maps(
                 buffer = weights[start:][:length] if with_weights else np.empty(length, np.float32)
                 accumulator.add(part, buffer, facts)
                 start += length
-    kept_inputs = [at for at, accumulator in enumerate(accumulators) if not accumulator.is_skipped]
+    kept_inputs = [
+        at for at, accumulator in enumerate(accumulators) if not accumulator.is_unnormalised
+    ]
     unskipped = [accumulators[at] for at in kept_inputs]
     if with_weights and len(unskipped) < len(inputs):
         of_kept = [
@@ -192,7 +182,6 @@ def merge_maps(
     return MergedMaps(
         weights,
         kept_inputs,
-        {at for at, accumulator in enumerate(accumulators) if accumulator.is_unnormalised},
         [concatenate_parts(result.peaks) for result in unskipped],
         [concatenate_parts(result.sums) for result in unskipped],
         [result.pieces.candidates for result in unskipped],

@@ -24,7 +24,6 @@ from attnbank.ingest.attention.merged_maps import (
     merge_maps,
 )
 from attnbank.ingest.candidate_inputs import Input
-from attnbank.ingest.masked import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.planning import Batch
 from attnbank.ingest.store.writer import ID, INT, SMALL, TEXT, arrow_schema
@@ -41,7 +40,6 @@ _SKIPPED = arrow_schema(
     corpus=INT, run=INT, batch=INT, sentence=ID, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
 )
 _UNNORMALISED = ("not-normalised", "a row of its attention does not sum to 1 within 0.001")
-_UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are special tokens")
 
 
 @dataclass
@@ -51,9 +49,7 @@ class BatchRows:
     batch: int
     sentences: int
     tables: dict[str, pa.Table] = field(default_factory=dict)
-    weights: int = 0  # gradients included
-    losses: np.ndarray | None = None  # [variants] float64, summed over the masked tokens
-    masked: int = 0  # masked tokens
+    weights: int = 0  # or gradients
     effort: float = 0.0  # that of the batch
     unknown_words: int = 0  # words with an unknown token
     joined_words: int = 0  # words that the tokenizer splits differently in the text than alone
@@ -98,39 +94,24 @@ def run_model(
         on_layer(maps.pop(0))
 
 
-def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> MaskedLoss | None:
-    """Return the gradients and masked losses of a batch, if the run computes any."""
-    if masked is None or not batch.inputs:
-        return None
-    return masked.measure_batch(batch, *pad_batch(batch, model.input_tokenizer.padding))
-
-
-def rows_of_batch(
-    batch: Batch, attentions: Maps | None, facts: RunFacts, measured: MaskedLoss | None = None
-) -> BatchRows:
+def rows_of_batch(batch: Batch, attentions: Maps | None, facts: RunFacts) -> BatchRows:
     """Merge pieces into positions, find the peaks, and make the Arrow tables of a batch.
 
-    `attentions` may be None if the batch has no inputs. `measured` is the result of the masked
-    passes, if the run has any. An input is skipped, and its sentences become rows of `skipped`, if
-    a row of its attention does not sum to 1 within 1e-3 (in a model with sinks: sums to more), or
-    if it has no token that can be masked.
+    `attentions` may be None if the batch has no inputs. An input is skipped, and its sentences
+    become rows of `skipped`, if a row of its attention does not sum to 1 within 1e-3 (in a model
+    with sinks: sums to more).
     """
     rows = BatchRows(batch.number, batch.sentence_count, effort=batch.effort)
     skips = list(batch.skips)
     if batch.inputs:
         assert attentions is not None
-        masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
         encodings = [model_input.encoded for model_input in batch.inputs]
-        merged = merge_maps(encodings, attentions, (masked == 0).tolist(), facts)
+        merged = merge_maps(encodings, attentions, facts)
         for at in sorted(set(range(len(batch.inputs))) - set(merged.kept_inputs)):
-            why = _UNNORMALISED if at in merged.unnormalised else _UNMASKABLE
-            skips += [sentence.skip(*why) for sentence in batch.inputs[at].sentences]
+            skips += [sentence.skip(*_UNNORMALISED) for sentence in batch.inputs[at].sentences]
         if merged.kept_inputs:
             inputs = [batch.inputs[at] for at in merged.kept_inputs]
-            _add_tables(rows, inputs, attentions, merged, facts, measured)
-        if measured is not None and measured.losses is not None:
-            rows.losses = measured.losses[:, merged.kept_inputs].sum(1)
-            rows.masked = int(measured.masked[merged.kept_inputs].sum())
+            _add_tables(rows, inputs, attentions, merged, facts)
     if skips:
         key = (facts.corpus, facts.run, batch.number)
         skipped = [(*key, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
@@ -144,7 +125,6 @@ def _add_tables(
     attentions: Maps,
     merged: MergedMaps,
     facts: RunFacts,
-    measured: MaskedLoss | None,
 ) -> None:
     """Make the tables of the inputs that are not skipped, and count what is in them."""
     tables = rows.tables
@@ -163,23 +143,24 @@ def _add_tables(
         tables["attention_top"] = index.attention_top(merged.largest)
     tables["attention_map"] = index.attention_map(merged.sums)
     tables["peak"] = index.peak(merged.peaks, merged.candidates)
-    if measured is not None and measured.gradients is not None:
-        # Only runs with unit token have gradients: a position is a token.
-        gradients = _flatten_weights(measured.gradients, merged.kept_inputs, sizes)
-        tables["gradient"] = index.distributions("gradients", gradients)
-        rows.weights += len(gradients)
 
 
-def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:
-    """Return all weights in the order (sequence, layer, head, from, to), without padding."""
-    layers, heads = len(pooled), pooled[0].shape[1]
+def distribution_rows(
+    name: str, maps: list[np.ndarray], inputs: list[Input], facts: RunFacts
+) -> pa.Table:
+    """Return a row per distribution, as in table attention; its values are the column `name`.
+
+    `maps` are padded, [B, H, P, P] for each layer.
+    """
+    sizes = np.array([len(model_input.encoded.positions) for model_input in inputs])
+    layers, heads = len(maps), maps[0].shape[1]
     ends = np.cumsum(layers * heads * sizes**2)
     values = np.empty(int(ends[-1]), dtype=np.float32)
-    for at, size, end in zip(indices, sizes, ends, strict=True):
+    for at, (size, end) in enumerate(zip(sizes, ends, strict=True)):
         block = values[end - layers * heads * size**2 : end].reshape(layers, heads, size, size)
-        for layer, layer_maps in enumerate(pooled):
+        for layer, layer_maps in enumerate(maps):
             block[layer] = layer_maps[at, :, :size, :size]
-    return values
+    return _KeyColumns(facts, inputs, sizes, layers, heads).distributions(name, values)
 
 
 class _KeyColumns:

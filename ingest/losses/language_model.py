@@ -32,7 +32,6 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest.losses.head_sets import HeadReplacement
-from attnbank.ingest.masked import inputs_on, logits_at
 from attnbank.ingest.models.attend import Call, Watcher, cut_edges, drop_edges, replace_heads
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.tokenizer import BYTES, InputTokenizer
@@ -204,13 +203,11 @@ class Scorer:
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         model = self.model
-        segments = chunk.segments if model.takes_segments else None
-        inputs = inputs_on(model.device, chunk.ids, chunk.mask, segments)
+        inputs = model.inputs(chunk.ids, chunk.mask, chunk.segments)
         if model.head == "causal":
             inputs["use_cache"] = False
-        position = chunk.row.to(model.device), chunk.token.to(model.device)
         with torch.inference_mode():
-            logits, _ = logits_at(model.module_with_head, inputs, *position)
+            logits, _ = model.logits_at(inputs, chunk.row, chunk.token)
             log_p, boundary = self._log_probabilities(logits, chunk)
         return log_p, None if boundary is None else boundary[chunk.at.numpy()]
 
@@ -282,8 +279,8 @@ class Scorer:
                 if points:
                     yield _ModelInput(text.ids, text.segments, points, text.cuts)
                 continue
-            assert self.model.masked_lm is not None
-            mask_token = self.model.masked_lm.mask_token
+            mask_token = self.model.input_tokenizer.mask_token
+            assert mask_token is not None
             for at, (start, end) in numbered:
                 for token in range(start, end):
                     ids = (*text.ids[:token], *[mask_token] * (end - token), *text.ids[end:])

@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -21,7 +21,6 @@ import transformers
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attnbank.ingest.masked import MaskedLM, inputs_on
 from attnbank.ingest.models.attend import Attention, find_attention
 from attnbank.ingest.models.attention_behaviour import (
     Batching,
@@ -99,22 +98,51 @@ class Model:
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
-    masked_lm: MaskedLM | None = None  # `module` with its head, if loaded with the masked one
     map_indices: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
     sources: Sources | None = None  # the modules that return the maps of each layer
     module_with_head: Any = None  # `module` with its language-modelling head, if loaded with one
     head: Head | None = None  # the kind of that head
 
+    def inputs(self, ids: Tensor, mask: Tensor, segments: Tensor) -> dict[str, Any]:
+        """Name the inputs of a forward pass, and move them to the device of the model.
+
+        `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64.
+        """
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if self.takes_segments:
+            inputs["token_type_ids"] = segments
+        return {name: tensor.to(self.device) for name, tensor in inputs.items()}
+
     def run(self, ids: Tensor, mask: Tensor, segments: Tensor, **settings: Any) -> Any:
         """Run a forward pass, and return what the model does.
 
-        `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64; `settings` are
-        passed to the model.
+        The inputs are as in `inputs`; `settings` are passed to the model.
         """
-        inputs = inputs_on(self.device, ids, mask, segments if self.takes_segments else None)
         with torch.inference_mode():
-            return self.module(**inputs, **settings)
+            return self.module(**self.inputs(ids, mask, segments), **settings)
+
+    def logits_at(self, inputs: dict[str, Any], row: Tensor, token: Tensor) -> tuple[Tensor, Any]:
+        """Run the model with its head; return its logits at N tokens, and the output.
+
+        `row` and `token` are the indices of each token in the inputs, [N] int64; logits are
+        [N, vocabulary].
+        """
+        row, token = row.to(self.device), token.to(self.device)
+
+        def select(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+            hidden, *remaining = arguments
+            is_whole = hidden.shape[:2] == inputs["input_ids"].shape
+            return (hidden[row, token] if is_whole else hidden, *remaining)
+
+        # Logits of all tokens would be large and slow: the output embeddings get these only.
+        last = self.module_with_head.get_output_embeddings()
+        with nullcontext() if last is None else last.register_forward_pre_hook(select):
+            output = self.module_with_head(**inputs)
+        logits = output.logits
+        if logits.ndim == 3:  # the head does not end in its output embeddings (MobileBERT)
+            logits = logits[row, token]
+        return logits, output
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
         """Run a forward pass; return [B, H, T, T] for each layer with attention."""
@@ -155,10 +183,9 @@ class Model:
 
         Raises ModelError if they cannot be reached.
         """
-        ids, mask, segments = self.tried_input()
-        inputs = inputs_on(self.device, ids, mask, segments if self.takes_segments else None)
-        maps = self.attentions(ids, mask, segments)
-        return find_attention(self.module_with_head or self.module, inputs, maps)
+        tried = self.tried_input()
+        module = self.module_with_head or self.module
+        return find_attention(module, self.inputs(*tried), self.attentions(*tried))
 
     def tried_input(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return a short input to try the model with: ids, mask and segments."""
@@ -199,7 +226,7 @@ def load(
             if random_seed is None and not is_out_of_memory(error):
                 _refuse_quantised(name, opened.config, error)
             raise
-        loaded = loaded.eval().to(target)
+        loaded = loaded.eval().requires_grad_(False).to(target)
         model, words = _model_of(name, opened, loaded, target, revision, random_seed)
         padding = opened.input_tokenizer.padding
         conduct = detect_behaviour(name, model.attentions, words, padding, opened.max_positions)
@@ -247,17 +274,6 @@ def _model_of(
         map_indices=shape.map_indices,
         sources=shape.sources, module_with_head=loaded if head else None, head=head,
     )  # fmt: skip
-    if head == "masked":
-        special = frozenset(tokenizer.all_special_ids)
-        known = range(min(loaded.config.vocab_size, len(tokenizer)))
-        model.masked_lm = MaskedLM(
-            module=loaded.requires_grad_(False),
-            device=device,
-            takes_segments=takes_segments,
-            mask_token=tokenizer.mask_token_id,
-            special=special - {tokenizer.unk_token_id},
-            vocabulary=tuple(id for id in known if id not in special),
-        )
     added = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
     known = range(min(vocabulary_rows(module), len(tokenizer)))
     return model, [id for id in known if id not in added]

@@ -128,6 +128,16 @@ class Encoded:
         )
         return len({position.word for position in places} - {None})
 
+    def maskable(self, special: frozenset[int]) -> list[int]:
+        """Return the indices of the tokens of its text that are not spelled like special ones."""
+        return [
+            token
+            for position in self.positions
+            if position.is_candidate
+            for token in range(position.start, position.end)
+            if self.ids[token] not in special
+        ]
+
 
 @dataclass(frozen=True)
 class Unalignable:
@@ -188,6 +198,7 @@ class InputTokenizer:
     bos: Special | None = None  # added before the text by --bos or --bos-token
     first_word: FirstWord | None = None  # None if a token precedes it, or attention is not causal
     mask: str | None = None  # the text of the mask token, as [MASK]
+    special: frozenset[int] = frozenset()  # ids of all special tokens but the unknown one
     embeddings: int | None = None  # of the model; special tokens with larger ids have none
 
     @classmethod
@@ -209,6 +220,7 @@ class InputTokenizer:
             unknown=tokenizer.unk_token_id,
             own_bos=tokenizer.cls_token_id if bos is None else bos,
             mask=tokenizer.mask_token,
+            special=frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id},
         )
 
     def recognise_special_tokens(self) -> None:
@@ -220,6 +232,11 @@ class InputTokenizer:
             return
         for way in (self.split_rules.start, self.split_rules.spaced, self.split_rules.joined):
             way.tokenizer.encode_special_tokens = False
+
+    @property
+    def mask_token(self) -> int | None:
+        """The id of the mask token."""
+        return None if self.mask is None else self.tokenizer.token_to_id(self.mask)
 
     @property
     def start_token(self) -> str | None:

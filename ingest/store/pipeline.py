@@ -1,4 +1,4 @@
-"""Reads, runs and writes batches in parallel: for the attention of a run, and for surprisals.
+"""Reads, runs and writes batches in parallel: for the attention of a run, and for its losses.
 
 Four threads pass batches on through short queues: one reads sentences and tokenises them, the
 caller's runs the model, one makes rows of the results (merges pieces, finds peaks), one writes.
@@ -24,9 +24,8 @@ from torch import Tensor
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.attention.merged_maps import Maps, RunFacts
-from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
+from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_model
 from attnbank.ingest.candidate_inputs import NO_LOCK, Query, cursor_query
-from attnbank.ingest.masked import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import ProgressCounter
@@ -53,11 +52,10 @@ _WAITING = 2**24  # weights of a batch that wait to be merged, at least those of
 
 @dataclass
 class _Computed:
-    """A batch, its attention, and the results of its masked passes."""
+    """A batch and its attention."""
 
     batch: Batch
     attentions: Maps | None  # its layers arrive while earlier ones are merged
-    measured: MaskedLoss | None
 
 
 class _Stopped(Exception):
@@ -172,7 +170,6 @@ class PendingRun:
     facts: RunFacts
     done: int
     progress: ProgressCounter
-    masked: MaskedPasses | None = None
 
     def batches(self, query: Query, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
         """Yield the batches after the first `done`: this is how a run resumes."""
@@ -183,23 +180,21 @@ class PendingRun:
 
     def compute(self, batch: Batch, interrupts: Postponed, stop: Event) -> Iterator[_Computed]:
         """Run the model; the layers arrive while earlier ones are merged."""
-        with interrupts.at_once():
-            measured = run_masked(self.model, batch, self.masked)
         longest = max((len(model_input.encoded.ids) for model_input in batch.inputs), default=1)
         # How many layers of the batch may wait to be merged.
         waiting = _WAITING // (max(1, len(batch.inputs)) * self.shape[1] * longest**2)
         layers: _BoundedQueue[Tensor] = _BoundedQueue(max(1, waiting), stop)
         maps = Maps(*self.shape, layers.items()) if batch.inputs else None
-        yield _Computed(batch, maps, measured)
-        del measured, maps  # or their memory would be held until the next batch
+        yield _Computed(batch, maps)
+        del maps  # or its memory would be held until the next batch
         with interrupts.at_once():
             run_model(self.model, batch, self.facts, layers.put)
         layers.end()
 
     def rows(self, computed: _Computed) -> BatchRows:
         """Merge the attention of a batch into rows, and free its memory."""
-        rows = rows_of_batch(computed.batch, computed.attentions, self.facts, computed.measured)
-        computed.attentions = computed.measured = None  # they can be hundreds of megabytes
+        rows = rows_of_batch(computed.batch, computed.attentions, self.facts)
+        computed.attentions = None  # it can be hundreds of megabytes
         return rows
 
     @property
@@ -209,13 +204,8 @@ class PendingRun:
         return known.layers, 1 if self.facts.measure in LAYER_MEASURES else known.heads
 
     def writer(self, turns: AbstractContextManager[object] = NO_LOCK) -> Writer:
-        """Return the writer of the rows, and of the losses if the run disables anything."""
-        ablation = None if self.masked is None else self.masked.ablation
-        tally = None
-        if ablation is not None:
-            run = self.facts.run
-            tally = Tally(self.connection, run, ablation.variants, ablation.replacement)
-        return Writer(self.connection, self.facts, tally, turns)
+        """Return the writer of the rows."""
+        return Writer(self.connection, self.facts, turns)
 
 
 # Runs batches and writes their rows. If it raises, the bank has whole batches only.
@@ -314,13 +304,11 @@ class Writer:
         self,
         connection: DuckDBPyConnection,
         facts: RunFacts | None = None,
-        tally: Tally | None = None,
         turns: AbstractContextManager[object] = NO_LOCK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection
         self._facts = facts
-        self._tally = tally
         self._turns = turns
         self._clock = clock
         self._open: collections.Counter[str] = collections.Counter()  # of the transaction
@@ -350,13 +338,18 @@ class Writer:
             self._open.update({name: getattr(rows, name) for name in counted})
             for table, arriving in rows.tables.items():
                 insert(self._connection, table, arriving)
-            if self._tally is not None and rows.losses is not None:
-                self._tally.add_losses(rows.losses, rows.masked)
+            self.add_sums(rows)
         self._is_whole = True
         if self._open["max_rows"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
             self.commit()
         else:
             self.commit_if_due()
+
+    def add_sums(self, rows: BatchRows) -> None:
+        """Add a batch to sums over the run, for a writer that has any."""
+
+    def write_sums(self) -> None:
+        """Write these sums; called before each commit."""
 
     def commit_if_due(self) -> None:
         """Commit if the last commit is SECONDS_AT_ONCE ago."""
@@ -371,8 +364,7 @@ class Writer:
         self._is_whole = False
         # DuckDB cannot checkpoint while a statement that began before the commit is still read.
         with self._turns:
-            if self._tally is not None:
-                self._tally.write_losses(self._connection)
+            self.write_sums()
             if self._facts is not None:
                 sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
                 counts = [self._open[name] for name in _COUNTED]

@@ -72,17 +72,13 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
 @pytest.mark.parametrize("at_once", [1, 50, 100, 250, 500, 2**19])
 @pytest.mark.parametrize("decimals", [None, 3])
 @pytest.mark.parametrize("with_weights", [True, False])
-@pytest.mark.parametrize(
-    ("unnormalised", "unmaskable"),
-    [((), ()), ((1,), ()), ((0, 3), (1,)), ((), (2, 3)), ((0, 1, 2), (3,))],
-)
+@pytest.mark.parametrize("unnormalised", [(), (1,), (0, 3), (0, 1, 2, 3)], ids=str)
 def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     at_once: int,
     decimals: int | None,
     with_weights: bool,
     unnormalised: tuple[int, ...],
-    unmaskable: tuple[int, ...],
 ) -> None:
     monkeypatch.setattr(merged_maps, "AT_ONCE", at_once)
     attentions = _attentions()
@@ -91,13 +87,12 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     found = merged_maps.merge_maps(
         INPUTS,
         merged_maps.Maps.from_list(attentions),
-        [at in unmaskable for at in range(len(INPUTS))],
         merged_maps.RunFacts(1, 1, "mean", decimals, largest=None if with_weights else 0),
     )
-    kept = [at for at in range(len(INPUTS)) if at not in (*unnormalised, *unmaskable)]
+    kept = [at for at in range(len(INPUTS)) if at not in unnormalised]
     alone = [_alone(at, decimals) for at in kept]
     assert attentions == []
-    assert (found.kept_inputs, found.unnormalised) == (kept, set(unnormalised))
+    assert found.kept_inputs == kept
     assert len(found.peaks) == len(found.sums) == len(found.candidates) == len(kept)
     nothing = np.empty(0, np.float32)
     weights = np.concatenate([nothing, *(each[0].reshape(-1) for each in alone)])

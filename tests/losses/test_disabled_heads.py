@@ -119,8 +119,9 @@ def _expected(model: Model, whole: Any, texts: list[Text]) -> list[float]:
     if model.head == "causal":
         boundary = oracle_words.boundaries(model.input_tokenizer.tokenizer, {"<|endoftext|>"})
         return oracle_ablation.causal(whole, _plain(texts), boundary)
-    assert model.masked_lm is not None
-    return oracle_ablation.masked(whole, _plain(texts), model.masked_lm.mask_token)
+    mask_token = model.input_tokenizer.mask_token
+    assert mask_token is not None
+    return oracle_ablation.masked(whole, _plain(texts), mask_token)
 
 
 def _begins(model: Model) -> list[int]:

@@ -16,7 +16,7 @@ from fixture_types import Models
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked import Ablation, InputMask
+from attnbank.ingest.losses.masked import Ablation, InputMask
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
 
@@ -143,8 +143,7 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
 
 def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Models) -> None:
     loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
-    assert loaded.masked_lm is not None
-    ablation = Ablation(loaded.masked_lm, "heads", "uniform")
+    ablation = Ablation(loaded, "heads", "uniform")
     ids = torch.tensor([[2, 40, 50, 60, 3]])
     masked = [InputMask((2,), (4,), (50,))]
     alone = ablation.losses(ids, torch.ones_like(ids), torch.zeros_like(ids), masked)
@@ -167,24 +166,22 @@ def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Models) -> No
 
 def test_the_model_is_left_as_it_was(tiny_masked_lm: Models) -> None:
     loaded = models.load(str(tiny_masked_lm("albert")), head="masked")
-    assert loaded.masked_lm is not None
     ids = torch.tensor([[2, 40, 50, 60, 3]])
     ones = torch.ones_like(ids)
     before = loaded.attentions(ids, ones, ones - 1)
-    ablation = Ablation(loaded.masked_lm, "layers", "zero")
+    ablation = Ablation(loaded, "layers", "zero")
     for _ in range(2):
         ablation.losses(ids, ones, ones - 1, [InputMask((2,), (4,), (50,))])
     after = loaded.attentions(ids, ones, ones - 1)
     # The same arithmetic twice: to the last bit.
     assert all(torch.equal(*each) for each in zip(before, after, strict=True))
-    assert loaded.masked_lm.module.config._attn_implementation == "eager"
+    assert loaded.module_with_head.config._attn_implementation == "eager"
     assert not [module for module in loaded.module.modules() if "forward" in vars(module)]
 
 
 def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Models) -> None:
     loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
-    assert loaded.masked_lm is not None
-    ablation = Ablation(loaded.masked_lm, "heads", "uniform")
+    ablation = Ablation(loaded, "heads", "uniform")
     calls = 0
 
     def count(*_: object) -> None:

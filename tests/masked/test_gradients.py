@@ -20,9 +20,10 @@ from crashes import ingest_part
 from fixture_types import Models
 from torch import Tensor
 
-from attnbank.ingest import IngestOptions, estimate, ingest, masked
+from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.attention.rows import pad_batch
-from attnbank.ingest.masked import Gradients
+from attnbank.ingest.losses import masked
+from attnbank.ingest.losses.masked import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.store import pipeline
@@ -102,17 +103,14 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 ) -> None:
     """Central differences, in float64, of the transformers' own loss of a single input."""
     loaded = models.load(str(tiny_masked_lm(kind)), head="masked")
-    assert loaded.masked_lm is not None
-    loaded.masked_lm.module.double()
+    loaded.module_with_head.double()
     tokenizer, model = slow.load(tiny_masked_lm(kind))
     model = model.double()
     draw = slow.masking(tokenizer, 5)
     texts = [["The", "dogs", "barked", "at", "the", "old", "station", "."], ["Rain", "fell", "."]]
     batch = _batch(loaded, texts)
     masked = [draw.draw_mask(each.encoded) for each in batch.inputs]
-    gradients = Gradients(loaded.masked_lm).compute(
-        *pad_batch(batch, loaded.input_tokenizer.padding), masked
-    )
+    gradients = Gradients(loaded).compute(*pad_batch(batch, loaded.input_tokenizer.padding), masked)
 
     rng = np.random.default_rng(1)
     largest = 0.0
@@ -380,8 +378,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
 def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Models) -> None:
     """A model that hands out copies would have no gradients, or wrong ones."""
     loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
-    assert loaded.masked_lm is not None
-    module = loaded.masked_lm.module
+    module = loaded.module_with_head
 
     def copies(_: Any, arguments: Any, output: Any) -> Any:
         output.attentions = tuple(layer.clone() for layer in output.attentions)
@@ -389,4 +386,4 @@ def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Models
 
     module.register_forward_hook(copies)
     with pytest.raises(AttnbankError, match="are not the ones that it computes with"):
-        Gradients(loaded.masked_lm)
+        Gradients(loaded)

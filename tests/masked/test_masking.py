@@ -10,7 +10,7 @@ from fixture_types import Models
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.masked import InputMask, Masking
+from attnbank.ingest.losses.masked import InputMask, Masking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -109,13 +109,13 @@ def test_the_masks_of_a_seed_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_model_says_which_tokens_are_special(tiny_masked_lm: Models, kind: str) -> None:
-    model = models.load(str(tiny_masked_lm(kind)), head="masked").masked_lm
-    assert model is not None
+    model = models.load(str(tiny_masked_lm(kind)), head="masked")
+    masking = Masking.of_model(model, 0)
     tokenizer, _ = slow.load(tiny_masked_lm(kind))
     names = tokenizer.convert_ids_to_tokens
-    assert names(model.mask_token) == tokenizer.mask_token
+    assert names(masking.mask_token) == tokenizer.mask_token
     special = {"[PAD]", "[CLS]", "[SEP]", "[MASK]", "<s>", "<pad>", "</s>", "<mask>"}
     unknown = {"[UNK]", "<unk>"}
-    assert {names(each) for each in model.special} == set(tokenizer.get_vocab()) & special
-    others = {names(each) for each in model.vocabulary}
+    assert {names(each) for each in masking.never_masked} == set(tokenizer.get_vocab()) & special
+    others = {names(each) for each in masking.vocabulary}
     assert others == set(tokenizer.get_vocab()) - special - unknown

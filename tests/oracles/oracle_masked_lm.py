@@ -18,7 +18,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from attnbank.ingest.masked import InputMask, Masking
+from attnbank.ingest.losses.masked import InputMask, Masking
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 Edit = Callable[[int, Tensor], Tensor]
