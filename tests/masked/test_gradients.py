@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import torch
 import transformers
 from bank_rows import query_bank
+from command_line import Cli
 from crashes import ingest_part
 from fixture_types import Models
 from torch import Tensor
@@ -26,6 +28,7 @@ from attnbank.ingest.losses import masked
 from attnbank.ingest.losses.masked import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import ModelError
+from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError
 
@@ -224,20 +227,70 @@ def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
     assert rows(plain, "gradient") == []
 
 
-@pytest.mark.slow
+@pytest.mark.usual("masking-True")
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("stage", ["running", "masking"])
 def test_an_interrupted_run_ends_with_the_same_rows(
-    tiny_masked_lm: Models, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny_masked_lm: Models, press: Path, tmp_path: Path, stage: str, gradients: bool, cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Within its pass, or while its masked inputs are measured: until then it is not finished."""
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 10**9)  # of the whole run, and of the rest
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
-    folder, more = tiny_masked_lm("bert"), {"batch_tokens": 32, "ablate": "layers"}
+    folder = tiny_masked_lm("bert")
+    more = {"batch_tokens": 32, "ablate": "layers", "gradients": gradients}
     ingest(options(whole, press, folder, **more))
-    ingest_part(options(broken, press, folder, **more))  # a transaction a batch
-    assert 0 < len(rows(broken, "sequence")) < len(rows(whole, "sequence"))
+    ingest_part(options(broken, press, folder, **more), stage=stage)  # a transaction a batch
+    assert (len(rows(broken, "sequence")) < 4) is (stage == "running")
+    tokens = [{row[6] for row in rows(bank, "ablation")} for bank in (broken, whole)]
+    if stage == "masking":
+        assert 0 < max(tokens[0]) < max(tokens[1])
+        assert 0 < len(rows(broken, "gradient")) < len(rows(whole, "gradient")) or not gradients
+    assert "it is not finished" in cli("-b", broken, "query", "head_ablation", status=1).err
     assert ingest(options(broken, press, folder, **more)).state == "resumed"
     for table in (*TABLES, "ablation"):
         assert rows(broken, table) == rows(whole, table), table
     assert rows(whole, "ablation")
+    assert ingest(options(broken, press, folder, **more)).state == "unchanged"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gradients", [True, False])
+def test_masked_inputs_are_measured_to_the_end_in_smaller_batches(
+    tiny_masked_lm: Models, press: Path, tmp_path: Path, gradients: bool
+) -> None:
+    """As the error says where memory is short; what was measured is not measured again."""
+    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
+    folder, more = tiny_masked_lm("bert"), {"ablate": "layers", "gradients": gradients}
+    ingest(options(whole, press, folder, batch_tokens=32, **more))
+    ingest_part(options(broken, press, folder, batch_tokens=64, **more), stage="masking")
+    seen: list[Progress] = []
+    ingest(options(broken, press, folder, batch_tokens=32, **more), seen.append)
+    assert [one.done for one in seen if one.stage == "masking"][-1] == 4
+    sizes = query_bank(broken, "select sum(tokens) from sequence")
+    assert sizes == query_bank(whole, "select sum(tokens) from sequence")
+    for (*key, mean, tokens), (*other_key, other, other_tokens) in zip(
+        query_bank(broken, "select disabled, layer, head, loss, tokens from ablation order by all"),
+        query_bank(whole, "select disabled, layer, head, loss, tokens from ablation order by all"),
+        strict=True,
+    ):
+        assert (key, tokens) == (other_key, other_tokens)
+        assert mean == pytest.approx(other, abs=1e-5)
+    assert len(rows(broken, "gradient")) == len(rows(whole, "gradient"))
+
+
+def test_an_interrupt_says_how_much_is_measured(
+    tiny_masked_lm: Models, press: Path, tmp_path: Path
+) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.stage == "masking" and progress.done:
+            signal.raise_signal(signal.SIGINT)
+
+    bank = tmp_path / "x.duckdb"
+    with pytest.raises(KeyboardInterrupt, match=r"the gradients of \d+ sentences"):
+        ingest(options(bank, press, tiny_masked_lm("bert"), batch_tokens=32), interrupt)
+    assert rows(bank, "gradient")
+    assert query_bank(bank, "select finished from run") == [(None,)]
 
 
 @pytest.mark.slow

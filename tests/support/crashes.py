@@ -94,8 +94,10 @@ def killed_at(forked: Forked, at: int, args: list[str], folder: Path) -> None:
     check_killed(forked.run(args, folder, setup=stop_before(at)))
 
 
-def ingest_part(options: IngestOptions, sentences: int = 0, weights: int = 1) -> None:
-    """Ingest until more than so many sentences are done, and fail there.
+def ingest_part(
+    options: IngestOptions, sentences: int = 0, weights: int = 1, stage: str = "running"
+) -> None:
+    """Ingest until more than so many sentences are done in a stage, and fail there.
 
     A transaction has the batches of at least so many weights: by default one batch.
     """
@@ -106,7 +108,7 @@ def ingest_part(options: IngestOptions, sentences: int = 0, weights: int = 1) ->
         pass
 
     def stop(progress: Progress) -> None:
-        if progress.stage == "running" and progress.done > sentences:
+        if progress.stage == stage and progress.done > sentences:
             raise Stopped
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
