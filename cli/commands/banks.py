@@ -195,7 +195,7 @@ def _print_deletion(deletion: Deletion, what: str) -> None:
 @command("upgrade", "-b old.duckdb", cls=BankCommand)
 @quiet_option()
 def upgrade(ctx: click.Context) -> None:
-    """Bring the analyses in a bank up to date that another version of attnbank wrote.
+    """Bring the analyses in a bank up to this version's.
 
     Replaces its functions, views and analyses by this version's, and keeps all rows. Either all of
     it is done or nothing. Commands that write to a bank do so, too.
