@@ -1,1 +1,1 @@
-"""Measures the surprisal of words and minimal pairs, with all heads and without some."""
+"""Measures losses over a run: of words, pairs and masked words, also without some heads."""
