@@ -423,6 +423,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
     path = tmp_path / "x.duckdb"
     report = ingest(options(path, text, model, ablate="layers"))
     assert report.skipped == {"nothing-to-mask": 1}
+    assert estimate(options(path, text, model, ablate="layers")).skipped == report.skipped
     assert len(rows(path, "sequence")) == 2
     assert len({row[0] for row in rows(path, "gradient")}) == 2
     assert {row[6] for row in rows(path, "ablation")} == {2}
