@@ -192,7 +192,7 @@ def test_a_manifest_of_too_many_tables_is_refused_at_once(exported: Path, tmp_pa
 def test_the_command_says_what_it_made(exported: Path, tmp_path: Path, cli: Cli) -> None:
     bank = tmp_path / "new.duckdb"
     error = cli("-b", bank, "import", exported).err
-    assert "rows in 41 tables" in error and f"Next: attnbank -b {bank} info" in error
+    assert "rows in 42 tables" in error and f"Next: attnbank -b {bank} info" in error
     content = bank.read_bytes()
     assert cli("-b", bank, "import", exported, status=2).err == (
         f"Error: {bank} already exists and was left unchanged.\nName a new file (-b FILE).\n"

@@ -225,6 +225,7 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
             f" sentence = sentence - 1 + {at}",
             f"update position set sequence = sequence - 1 + {at}, word = word - 1 + {at}",
             f"update attention set sequence = sequence - 1 + {at}",
+            f"update attention_map set sequence = sequence - 1 + {at}",
             f"update peak set sequence = sequence - 1 + {at}",
             "insert into computation values (1, 'head_embedding', map(), 1, '0', now()::timestamp)",
             "insert into probe (id, kind, train_run, test_run, root_at, seed, options,"
