@@ -21,11 +21,25 @@ inner join (
     inner join constituent on constituent.sentence = sentence.id
 ) as annotation using (corpus)
 union all
-select distinct sequence.run, 'gradients' as capability
-from gradient
-inner join sequence on sequence.id = gradient.sequence
-union all
-select distinct run, 'losses' as capability from ablation
+select run, capability
+from (
+    select sequence.run, 'gradients' as capability
+    from gradient
+    inner join sequence on sequence.id = gradient.sequence
+    union
+    select run, 'losses' as capability from ablation
+    union
+    -- They are measured after the pass: a run that is interrupted before has none yet.
+    select id as run, 'gradients' as capability
+    from run
+    where finished is null
+        and map_extract_value(options, 'gradients') is not null
+    union
+    select id as run, 'losses' as capability
+    from run
+    where finished is null
+        and map_extract_value(options, 'ablate') is not null
+) as masked_measurement
 union all
 select distinct run, 'surprisals' as capability from surprisal
 union all
