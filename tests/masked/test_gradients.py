@@ -287,8 +287,13 @@ def test_an_interrupt_says_how_much_is_measured(
             signal.raise_signal(signal.SIGINT)
 
     bank = tmp_path / "x.duckdb"
-    with pytest.raises(KeyboardInterrupt, match=r"the gradients of \d+ sentences"):
-        ingest(options(bank, press, tiny_masked_lm("bert"), batch_tokens=32), interrupt)
+    # A shell lets what it starts in the background ignore SIGINT.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"the gradients of \d+ sentences"):
+            ingest(options(bank, press, tiny_masked_lm("bert"), batch_tokens=32), interrupt)
+    finally:
+        signal.signal(signal.SIGINT, usual)
     assert rows(bank, "gradient")
     assert query_bank(bank, "select finished from run") == [(None,)]
 
