@@ -34,7 +34,18 @@ def test_every_kept_picture_is_shown() -> None:
     assert all(f'"docs/pictures/{name}.svg"' in readme for name in HEROES)
     page = (ROOT / "docs" / "how-to" / "look-at-a-sentence.md").read_text(encoding="utf-8")
     sentences = {name for name in kept if f"(../pictures/{name}.svg)" in page}
-    assert kept == {*KEPT, *HEROES, *sentences} and len(sentences) == 2
+    assert kept == {*KEPT, *HEROES, *sentences, "cut-edges"} and len(sentences) == 2
+
+
+def test_the_picture_of_cut_edges_has_the_figures_of_its_page() -> None:
+    """They are of minutes of SmolLM2, and not computed again."""
+    page = (ROOT / "docs" / "how-to" / "turn-heads-off.md").read_text(encoding="utf-8")
+    svg = (ROOT / "docs" / "pictures" / "cut-edges.svg").read_text(encoding="utf-8")
+    assert "(../pictures/cut-edges.svg)" in page
+    rows = re.findall(r"^\| (nsubj|obj|antecedent) \| (\d+) \|", page, re.MULTILINE)
+    words = re.findall(r">n (\d+)</text>", svg)
+    assert len(rows) == 3
+    assert words[3:6] == [count for _, count in rows]
 
 
 @pytest.mark.slow
