@@ -342,6 +342,8 @@ class Gradients:
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        # Here and not where a model is loaded: frozen weights may take other kernels (Jamba).
+        model.module_with_head.requires_grad_(False)
         ids, mask, segments = model.tried_input()
         row, token = torch.tensor([0]), torch.tensor([ids.shape[1] - 1])
         name = type(model.module_with_head).__name__

@@ -226,7 +226,7 @@ def load(
             if random_seed is None and not is_out_of_memory(error):
                 _refuse_quantised(name, opened.config, error)
             raise
-        loaded = loaded.eval().requires_grad_(False).to(target)
+        loaded = loaded.eval().to(target)
         model, words = _model_of(name, opened, loaded, target, revision, random_seed)
         padding = opened.input_tokenizer.padding
         conduct = detect_behaviour(name, model.attentions, words, padding, opened.max_positions)

@@ -240,10 +240,10 @@ class ReportTable:
     csv: str
 
 
-def table_of(frame: pl.DataFrame) -> ReportTable:
-    """Lay a frame out, of a long one the first rows; runs are in the CSV alone."""
+def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> ReportTable:
+    """Lay a frame out, of a long one the first rows (`cuts`); runs are in the CSV alone."""
     shown_rows = frame.drop(_NEVER, strict=False)
-    shown_rows = shown_rows.head(FIRST_ROWS) if frame.height > MOST_ROWS else shown_rows
+    shown_rows = shown_rows.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else shown_rows
     columns = columns_as_text(shown_rows, exact_p=True)
     coded = base64.b64encode(csv_text(frame).encode()).decode()
     return ReportTable(

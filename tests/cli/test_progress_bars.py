@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import toy_attention as toy
+from bank_factory import BankFactory
 from command_line import run_python
 
 DRAWS = Path(__file__).resolve().parents[1] / "support" / "progress"
@@ -35,18 +34,13 @@ ASKING = (
 )
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy.make_bank(tmp_path_factory.mktemp("small") / "bank.duckdb", {"toy": 12})
-
-
 @pytest.mark.usual("export*")
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)
 @pytest.mark.few("report*", "import*", "compute head*")
-def test_no_bar_is_drawn(command: list[str], small: Path, tmp_path: Path) -> None:
+def test_no_bar_is_drawn(command: list[str], tmp_path: Path, bank_of: BankFactory) -> None:
     """Python runs no file here. A connection draws until it is told not to, and that once."""
     for name in ("bank", "other"):
-        shutil.copy(small, tmp_path / f"{name}.duckdb")
+        bank_of("press.conllu", to=tmp_path / f"{name}.duckdb")
     if command[0] == "import":
         assert _run(["export", "parquet"], tmp_path, draws=False).returncode == 0
     done = _run(command, tmp_path, draws=True)
