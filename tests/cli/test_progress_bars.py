@@ -40,7 +40,7 @@ ASKING = (
 def test_no_bar_is_drawn(command: list[str], tmp_path: Path, bank_of: BankFactory) -> None:
     """Python runs no file here. A connection draws until it is told not to, and that once."""
     for name in ("bank", "other"):
-        bank_of("press.conllu", to=tmp_path / f"{name}.duckdb")
+        bank_of("press", to=tmp_path / f"{name}.duckdb")
     if command[0] == "import":
         assert _run(["export", "parquet"], tmp_path, draws=False).returncode == 0
     done = _run(command, tmp_path, draws=True)
