@@ -50,22 +50,32 @@ class Edges:
 class EdgeFinder:
     """Finds the edges of a relation between the words of inputs, and draws those of its controls.
 
-    `is_causal`: words attend only to what precedes them. Raises CallError if the corpus of the run
-    has no such edge.
+    `is_causal`: words attend only to what precedes them. Raises CallError if no word that the run
+    has read has such an edge.
     """
 
     def __init__(self, query: Query, run: int, edges: Edges, *, is_causal: bool) -> None:
-        self._is_causal = is_causal
         self._attended: dict[int, list[int]] = {}  # by the word that attends
         parameters = {"run": run, "relation": edges.relation}
-        for dependent, head in query("losses/edges_of_relation", parameters):
-            if edges.direction != "head_to_dependent":
-                self._attended.setdefault(dependent, []).append(head)
-            if edges.direction != "dependent_to_head":
-                self._attended.setdefault(head, []).append(dependent)
+        pairs = query("losses/edges_of_relation", parameters)
+        for dependent, head in pairs:
+            directed = (
+                (dependent, head, "head_to_dependent"), (head, dependent, "dependent_to_head"),
+            )  # fmt: skip
+            for attending, attended, other_direction in directed:
+                # The ids of words are in the order of the text.
+                is_possible = attended < attending or not is_causal
+                if edges.direction != other_direction and is_possible:
+                    self._attended.setdefault(attending, []).append(attended)
+        if pairs and not self._attended:
+            raise CallError(
+                f"In a causal model no word attends along {edges.relation}"
+                f" ({edges.direction}): what it would attend to comes later.",
+                "Leave out --direction, or give the other one.",
+            )
         if not self._attended:
             raise CallError(
-                f"The corpus of the run has no edge of the relation {edges.relation}.",
+                f"The text of the run has no edge of the relation {edges.relation}.",
                 "Name a relation of its trees, or one that was saved: attnbank save",
             )
 
@@ -79,9 +89,7 @@ class EdgeFinder:
             if attended in place_of
         }
         return sorted(
-            (attending, attended)
-            for attending, attended in edges
-            if attended < attending or (attended > attending and not self._is_causal)
+            (attending, attended) for attending, attended in edges if attending != attended
         )
 
     def draw(self, words: Sequence[PlacedWord], seeds: Sequence[str]) -> list[list[Edge]]:

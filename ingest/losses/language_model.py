@@ -86,6 +86,8 @@ class Chunk:
 
     def edges_of(self, number: int) -> Tensor | None:
         """Return the edges that a set cuts, bool [R, 1, T, T]; None if there is none."""
+        if not any(self.cuts):
+            return None
         edges = torch.zeros(*self.ids.shape, self.ids.shape[1], dtype=torch.bool)
         for row, cuts in enumerate(self.cuts):
             for attending, attended in cuts[number] if cuts else ():

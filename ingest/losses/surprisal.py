@@ -216,6 +216,7 @@ class _SurprisalJob:
                 head_set.edges and head_set.edges.relation,
                 head_set.edges and head_set.edges.direction,
                 head_set.edges and head_set.edges.at,
+                head_set.seed,
                 [[*head] for head in sorted(head_set.heads)],
             )
             for number, head_set in enumerate(sets, start=1)
@@ -452,8 +453,9 @@ class _SurprisalJob:
             own = [at for at, head_set in enumerate(self.sets) if head_set.edges == relation_edges]
             controls = [at for at in own if self.sets[at].control_of is not None]
             seeds = [f"{self.sets[at].seed} {self.sets[at].name}" for at in controls]
+            of_relation = finder.find(words)
             for at in own:
-                edges[at] = finder.find(words)
+                edges[at] = of_relation
             for at, drawn in zip(controls, finder.draw(words, seeds), strict=True):
                 edges[at] = drawn
         return edges

@@ -1,5 +1,12 @@
--- The edges of a relation in the corpus of a run, of a dependency relation without its subtypes or of a saved one: the
--- dependent and its head, two words.
+-- The edges of a relation between the words that a run has read, of a dependency relation without its subtypes or of a
+-- saved one: the dependent and its head, two words.
+with read_word as (
+    select distinct word_position.word
+    from word_position
+    inner join sequence on sequence.id = word_position.sequence
+    where sequence.run = $run
+)
+
 select distinct edge.dependent, edge.head
 from (
     select dependency.dependent, dependency.head
@@ -11,11 +18,7 @@ from (
     from saved_pair
     where saved_pair.relation = saved_relation_name($relation)
 ) as edge
-inner join word on word.id = edge.dependent
-inner join sentence on sentence.id = word.sentence
-inner join document on document.id = sentence.document
-inner join run on run.corpus = document.corpus
-where run.id = $run
-    and edge.head is not null
-    and edge.head <> edge.dependent
+inner join read_word as dependent on dependent.word = edge.dependent
+inner join read_word as head on head.word = edge.head
+where edge.head <> edge.dependent
 order by all

@@ -7,7 +7,7 @@ with moved_run as (
 own_set as (
     select
         moved_run.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement,
-        ablation_set.relation, ablation_set.direction, ablation_set.cut_at,
+        ablation_set.relation, ablation_set.direction, ablation_set.cut_at, ablation_set.seed,
         list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
     from source.main.ablation_set as ablation_set
     inner join source.main.ablated_head as ablated_head using (run, ablation, number)
@@ -18,7 +18,7 @@ own_set as (
 their_set as (
     select
         ablation_set.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement,
-        ablation_set.relation, ablation_set.direction, ablation_set.cut_at,
+        ablation_set.relation, ablation_set.direction, ablation_set.cut_at, ablation_set.seed,
         list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
     from main.ablation_set as ablation_set
     inner join main.ablated_head as ablated_head using (run, ablation, number)
