@@ -200,7 +200,8 @@ class Scorer:
         if replacement == "mean":
             assert self.means is not None
             replace_heads(call, heads, self.means[call.number][list(heads)])
-        elif replacement != "mask":
+        else:
+            assert replacement != "mask", "which is for edges"
             replace_heads(call, heads, replacement)
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:

@@ -235,7 +235,7 @@ class _MaskedBatches:
     ) -> None:
         self.connection, self.progress = connection, ProgressCounter(on_progress, "masking")
         self._passes, self._planner, self._facts = passes, planner, facts
-        # Without those that the run has skipped, because their attention is no distribution.
+        # Without the inputs that the run has skipped, because rows of their maps do not sum to 1.
         self._unmeasured = self._sequences("select id from sequence where run = ?")
         self._tally: Tally | None = None
         # Inputs are measured in the order of the plan, so that these tokens tell which are.

@@ -227,6 +227,13 @@ class _SurprisalJob:
                 " sets, replacement or controls.",
                 "Give this one another name, or replace that one: --replace.",
             )
+        of_ablation = self.of_run | {"ablation": name}
+        changed = self.query("losses/relations_saved_since", of_ablation) if self.is_begun else []
+        for (relation,) in changed:
+            raise CallError(
+                f"The relation {relation} was saved again after the ablation {name} was begun.",
+                "Give this one another name, or replace that one: --replace.",
+            )
         return sets
 
     def _read_pairs(self) -> dict[str, list[Pair]]:

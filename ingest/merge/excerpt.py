@@ -166,7 +166,7 @@ class _Taking:
             f" where run in ({self.runs}) qualify row_number() over"
             f" (partition by run order by document, sentence, id) <= {self.inputs}))"
         )
-        # An input that is no sentence has those of its words.
+        # An input of a document has the sentences of its words.
         self._rows(
             "create temp table taken_sentence as"
             " select sentence as id from taken_sequence where sentence is not null"
@@ -209,7 +209,9 @@ class _Taking:
 
     def _only_taken_text(self, table: str, columns: Collection[str]) -> str:
         """Return SQL for the rows of a table that name no document, sentence or word left out."""
-        if table == "skipped":  # what could not be read may be quoted, and is no sentence
+        if (
+            table == "skipped"
+        ):  # what could not be read may be quoted there, and belongs to no sentence
             whole = f"corpus not in ({_listed(self.partial)})"
             return f" and ({whole} or sentence in (select id from taken_sentence))"
         taken = {

@@ -43,6 +43,8 @@ _PRODUCT = frozenset({
     torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm
 })  # fmt: skip
 _SAME = 1e-5  # how far apart two computations of the same weights may be
+# The first arguments of a function that computes attention for transformers.
+_ARGUMENTS = ["module", "query", "key", "value"]
 # Arguments by which an attention module is given the states of an encoder.
 _FROM_ENCODER = ("key_value_states", "encoder_hidden_states")
 _NUMBERED = re.compile(r"\.\d+(?=\.|$)")
@@ -149,7 +151,14 @@ def _own_function(kind: Any) -> Callable[..., tuple[Tensor, Tensor]]:
         if name.endswith("eager_attention_forward"):
             function: Callable[..., tuple[Tensor, Tensor]] = forward.__globals__[name]
             return function
-    raise NotImplementedError(f"{kind.__name__}.forward names no eager_attention_forward.")
+    for name in forward.__code__.co_names:  # code outside of transformers may call it otherwise
+        own = forward.__globals__.get(name)
+        if inspect.isfunction(own) and [*inspect.signature(own).parameters][:4] == _ARGUMENTS:
+            return own
+    raise ModelError(
+        f"{kind.__name__} asks transformers for its eager attention, and has none of its own.",
+        "Use a model whose code comes with transformers.",
+    )
 
 
 # "eager" and no name of our own: some models (DeepSeek 3.2) compute otherwise for other names, and

@@ -385,3 +385,22 @@ def test_edges_that_a_causal_model_does_not_have_are_refused(bank: Path, cli: Cl
     told = cli(*run, "--direction", "dependent_to_head", status=2).err
     assert "In a causal model no word attends along det (dependent_to_head)" in told
     assert "give the other one" in told
+
+
+def test_a_relation_that_was_saved_again_is_another_ablation(bank: Path, cli: Cli) -> None:
+    words = _words(bank)
+
+    def save(place: int) -> None:
+        pairs = pa.table({"word": [words[place].first], "head_word": [words[place - 1].first]})
+        relation = SavedRelation("mine", "pattern { D; H }", "D", "H", None, "select")
+        save_pairs(bank, relation, pairs, replace=True)
+
+    run = ("-b", bank, "ablate", "a", "--model", model_of(bank), "--edges", "mine")
+    save(3)
+    cli(*run, "--controls", "0")
+    assert "nothing was measured" in cli(*run, "--controls", "0").err
+    save(4)
+    told = cli(*run, "--controls", "0", status=2).err
+    assert "The relation mine was saved again after the ablation a was begun." in told
+    cli(*run, "--controls", "0", "--replace")
+    assert query_bank(bank, "select word from ablated_edge") == [(words[4].first,)]

@@ -14,6 +14,7 @@ import torch
 import transformers
 from fixture_types import Models
 from torch import Tensor
+from transformers import AttentionInterface
 
 from attnbank.ingest.models.attend import (
     Call,
@@ -398,3 +399,30 @@ def test_layers_that_change_the_output_of_others_are_run_again(tiny_model: Model
     with attention.watch(outputs=outputs, below=2):
         assert torch.equal(hidden(model, inputs), whole)
     hook.remove()
+
+
+def _plain(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **_: Any
+) -> tuple[Tensor, Tensor]:
+    """Attention as code outside of transformers may have it, under a name of its own."""
+    weights = (query @ key.transpose(2, 3)).softmax(-1)
+    return (weights @ value).transpose(1, 2), weights
+
+
+class _OfOthers(torch.nn.Module):
+    def forward(self, states: Tensor) -> Any:
+        attend = AttentionInterface().get_interface("eager", _plain)
+        return attend(self, states, states, states, None)
+
+
+class _WithoutAny(torch.nn.Module):
+    def forward(self, states: Tensor) -> Any:
+        return AttentionInterface().get_interface("eager", None)(self, *[states] * 3, None)
+
+
+def test_models_outside_of_transformers_run_their_own_function() -> None:
+    states = torch.randn(1, 2, 3, 4)
+    output, _ = _OfOthers()(states)
+    assert torch.equal(output, _plain(None, states, states, states, None)[0])
+    with pytest.raises(ModelError, match="has none of its own"):
+        _WithoutAny()(states)
