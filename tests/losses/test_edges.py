@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import transformers
 from bank_factory import BankFactory
-from bank_rows import model_of, query_bank
+from bank_rows import change_bank, model_of, query_bank
 from command_line import Cli
 from fixture_types import Models
 
@@ -158,8 +158,8 @@ def _ablate(bank: Path, sets: list[HeadSet], **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "heads", "at"),
     [
-        ("gpt2", EVERYWHERE, "word"),
-        pytest.param("gpt2", ((2, 1), (2, 3), (3, 4)), "prediction", marks=pytest.mark.slow),
+        ("gpt2", ((2, 1), (2, 3), (3, 4)), "word"),
+        pytest.param("gpt2", EVERYWHERE, "prediction", marks=pytest.mark.slow),
         pytest.param("llama", EVERYWHERE, "prediction", marks=pytest.mark.slow),
         pytest.param("bert", ((1, 2), (3, 4)), "word", marks=pytest.mark.slow),
     ],
@@ -277,6 +277,13 @@ def test_the_command_says_what_it_cut(bank: Path, cli: Cli) -> None:
     rows = cli("-b", bank, "query", "ablation_effect", "--classification", "cut", "-f", "csv").out
     assert '"det, both",mask,surprisal,cut,' in rows and '"nsubj, both",mask,' in rows
     assert "2-1, 2-2, 2-3, 2-4, 3-1, 3-2, 3-3, 3-4" in rows
+    cut = next(row for row in rows.splitlines() if '"det, both",mask,surprisal,cut,' in row)
+    of_set = query_bank(
+        bank,
+        "select count(distinct word) from ablated_edge inner join surprisal using (run, word)"
+        " where number = 1 and nats is not null",
+    )
+    assert f",cut,{of_set[0][0]}," in cut, "the words of the set, not those of its control"
     again = cli(*run, "--edges", "det", "--edges", "nsubj", "--layers", "2-3", "--controls", "1")
     assert "nothing was measured" in again.err
     other = cli(*run, "--edges", "det", "--controls", "1", status=2).err
@@ -399,6 +406,8 @@ def test_a_relation_that_was_saved_again_is_another_ablation(bank: Path, cli: Cl
     save(3)
     cli(*run, "--controls", "0")
     assert "nothing was measured" in cli(*run, "--controls", "0").err
+    # Times are of whole seconds.
+    change_bank(bank, "update ablation_set set started = started - interval 2 second")
     save(4)
     told = cli(*run, "--controls", "0", status=2).err
     assert "The relation mine was saved again after the ablation a was begun." in told

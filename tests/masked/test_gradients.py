@@ -227,7 +227,7 @@ def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
     assert rows(plain, "gradient") == []
 
 
-@pytest.mark.usual("masking-True")
+@pytest.mark.usual("masking-True", "masking-False")
 @pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("stage", ["running", "masking"])
 def test_an_interrupted_run_ends_with_the_same_rows(
