@@ -158,8 +158,8 @@ def _ablate(bank: Path, sets: list[HeadSet], **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "heads", "at"),
     [
-        ("gpt2", ((2, 1), (2, 3), (3, 4)), "word"),
-        pytest.param("gpt2", EVERYWHERE, "prediction", marks=pytest.mark.slow),
+        ("gpt2", ((2, 1), (2, 3), (3, 4)), "prediction"),
+        pytest.param("gpt2", EVERYWHERE, "word", marks=pytest.mark.slow),
         pytest.param("llama", EVERYWHERE, "prediction", marks=pytest.mark.slow),
         pytest.param("bert", ((1, 2), (3, 4)), "word", marks=pytest.mark.slow),
     ],

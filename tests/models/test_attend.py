@@ -20,6 +20,7 @@ from attnbank.ingest.models.attend import (
     Call,
     Watcher,
     cut_edges,
+    drop_edges,
     find_attention,
     replace_heads,
 )
@@ -426,3 +427,39 @@ def test_models_outside_of_transformers_run_their_own_function() -> None:
     assert torch.equal(output, _plain(None, states, states, states, None)[0])
     with pytest.raises(ModelError, match="has none of its own"):
         _WithoutAny()(states)
+
+
+@pytest.mark.usual("llama", "mpnet")
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "mpnet", "deberta"])
+def test_dropped_edges_leave_the_other_weights_as_they_are(tiny_model: Models, kind: str) -> None:
+    """The output of each head is its weights, without those of the edges, times its values."""
+    model = load(str(tiny_model(kind)))
+    inputs = inputs_of(model)
+    edges = torch.zeros(2, 1, LENGTHS[0], LENGTHS[0], dtype=torch.bool)
+    edges[0, 0, 6, 4] = edges[0, 0, 8, 2] = True
+    whole: list[Tensor] = []
+
+    def note(call: Call) -> None:
+        if call.number == 0:
+            assert call.weights is not None
+            whole.append(call.weights.clone())
+
+    def drop(call: Call) -> None:
+        if call.number == 0:
+            drop_edges(call, edges)
+
+    def check(call: Call) -> None:
+        drop(call)
+        if call.number == 0:
+            assert call.weights is not None and call.output is not None
+            kept_weights = whole[0].masked_fill(edges, 0)
+            assert torch.equal(call.weights, kept_weights)
+            expected = kept_weights.double() @ call.values_of(range(call.heads)).double()
+            assert (call.output.double() - expected.transpose(1, 2)).abs().max() < 1e-6
+
+    with model.attention.watch(after=note):
+        before = hidden(model, inputs)
+    with model.attention.watch(drop, check):
+        after = hidden(model, inputs)
+    assert not torch.equal(before[: LENGTHS[0]], after[: LENGTHS[0]])
+    assert torch.equal(before[LENGTHS[0] :], after[LENGTHS[0] :])
