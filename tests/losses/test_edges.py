@@ -271,9 +271,11 @@ def test_nothing_before_the_first_edge_changes_in_a_causal_model(bank: Path) -> 
 
 def test_the_command_says_what_it_cut(bank: Path, cli: Cli) -> None:
     run = ("-b", bank, "ablate", "a", "--model", model_of(bank))
-    told = cli(*run, "--edges", "det", "--edges", "nsubj", "--layers", "2-3", "--controls", "1").err
-    assert "without 2 sets of edges and 2 random ones" in told
-    assert "det in layers 2-3: " in told and " edges cut\n" in told
+    printed = cli(
+        *run, "--edges", "det", "--edges", "nsubj", "--layers", "2-3", "--controls", "1"
+    ).err
+    assert "without 2 sets of edges and 2 random ones" in printed
+    assert "det in layers 2-3: " in printed and " edges cut\n" in printed
     rows = cli("-b", bank, "query", "ablation_effect", "--classification", "cut", "-f", "csv").out
     assert '"det, both",mask,surprisal,cut,' in rows and '"nsubj, both",mask,' in rows
     assert "2-1, 2-2, 2-3, 2-4, 3-1, 3-2, 3-3, 3-4" in rows
@@ -311,8 +313,8 @@ def test_the_command_says_what_it_cut(bank: Path, cli: Cli) -> None:
 def test_what_does_not_go_together_is_refused(
     bank: Path, cli: Cli, flags: list[str], fact: str
 ) -> None:
-    told = cli("-b", bank, "ablate", "a", "--model", model_of(bank), *flags, status=2).err
-    assert fact in told
+    printed = cli("-b", bank, "ablate", "a", "--model", model_of(bank), *flags, status=2).err
+    assert fact in printed
     assert not query_bank(bank, "select count(*) from ablation_set")[0][0]
 
 
@@ -389,9 +391,9 @@ def test_another_seed_is_another_ablation(bank: Path, cli: Cli) -> None:
 def test_edges_that_a_causal_model_does_not_have_are_refused(bank: Path, cli: Cli) -> None:
     """Determiners precede their nouns: they have not seen them."""
     run = ("-b", bank, "ablate", "a", "--model", model_of(bank), "--edges", "det")
-    told = cli(*run, "--direction", "dependent_to_head", status=2).err
-    assert "In a causal model no word attends along det (dependent_to_head)" in told
-    assert "give the other one" in told
+    printed = cli(*run, "--direction", "dependent_to_head", status=2).err
+    assert "In a causal model no word attends along det (dependent_to_head)" in printed
+    assert "give the other one" in printed
 
 
 def test_a_relation_that_was_saved_again_is_another_ablation(bank: Path, cli: Cli) -> None:
@@ -409,7 +411,7 @@ def test_a_relation_that_was_saved_again_is_another_ablation(bank: Path, cli: Cl
     # Times are of whole seconds.
     change_bank(bank, "update ablation_set set started = started - interval 2 second")
     save(4)
-    told = cli(*run, "--controls", "0", status=2).err
-    assert "The relation mine was saved again after the ablation a was begun." in told
+    printed = cli(*run, "--controls", "0", status=2).err
+    assert "The relation mine was saved again after the ablation a was begun." in printed
     cli(*run, "--controls", "0", "--replace")
     assert query_bank(bank, "select word from ablated_edge") == [(words[4].first,)]
