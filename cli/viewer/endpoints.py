@@ -19,7 +19,7 @@ import polars as pl
 
 from attnbank.cli.output import MOST_ROWS
 from attnbank.cli.viewer import records
-from attnbank.cli.viewer.request import RequestContext, collecting_warnings, notify
+from attnbank.cli.viewer.request import NotedFrame, RequestContext, collecting_warnings, notify
 from attnbank.queries import open_bank, parameters
 from attnbank.queries.patterns import (
     HitOptions,
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 # The most rows of an analysis that a page reads; the file of them has all.
 _MOST_ROWS = 100_000
+# The most sentences of one request: a page of hits, whose words may be in two sentences each.
+_MOST_SENTENCES = 1000
 
 
 def bank(context: RequestContext) -> dict[str, Any]:
@@ -197,14 +199,15 @@ def examples(context: RequestContext) -> list[dict[str, Any]]:
     )
 
 
-def dependents(context: RequestContext) -> list[dict[str, Any]]:
-    """How often a head is right, by what the dependent is."""
+def strongest(context: RequestContext) -> list[dict[str, Any]]:
+    """Sentences in which a head does most of what a measure tells."""
     run = _run(context, context.parts["run"])
     head = layer_and_head(context.parts["head"])
-    relation, direction = _relation_and_direction(context, run)
+    measure = context.choice_parameter("measure", records.STRONGEST)
+    most = context.number("most", 6, 1, 50)
     return context.handle.compute_once(
-        ("dependents", run.name, head, relation, direction),
-        lambda: records.dependents_record(context.bank, run, head, relation, direction),
+        ("strongest", run.name, head, measure, most),
+        lambda: records.strongest_record(context.bank, run, head, measure, most),
     )
 
 
@@ -257,42 +260,73 @@ def _relation_and_direction(context: RequestContext, run: Run) -> tuple[str, str
 
 
 def _relation(context: RequestContext, run: Run) -> str:
+    """The relation in the address; of one with a subtype only the dependents with that subtype."""
     relation = context.text_parameter("relation", "all")
+    values = {"relation": relation, "subtypes": run_choice.without_subtype(relation) != relation}
     with context.bank.backend.answering():
         run_choice.check_relation(
-            context.bank.connection, registry.find_analysis("head_error"), {"relation": relation},
-            run,
-        )  # fmt: skip
+            context.bank.connection, registry.find_analysis("head_error"), values, run
+        )
     return relation
 
 
-def sentence(context: RequestContext) -> dict[str, Any]:
-    """A sentence, and what some heads attend to in it."""
-    number = context.parts["sentence"]
-    if not (number.isascii() and number.isdecimal() and len(number) < 19):
-        raise CallError(f"{number[:40]} is not the id of a sentence.", "Give a number.")
-    names = context.text_parameter("heads").split(",")
-    heads = [layer_and_head(name) for name in names if name]
-    run = _run(context, context.parts["run"])
-    return records.sentence_record(context.bank, run, int(number), heads)
+def sentences(context: RequestContext) -> list[dict[str, Any]]:
+    """Some sentences, and what a head attends to in them."""
+    run, head = _run(context, context.parts["run"]), context.parts["head"]
+    layer_and_head(head)
+    numbers = _sentence_ids(context)
+    return context.handle.compute_once(
+        ("sentences", run.name, head, *numbers),
+        lambda: records.attention_records(
+            context.bank, [_sheet(context, run, number) for number in numbers], head
+        ),
+        lambda sentences: 10_000 * len(sentences),
+    )
+
+
+def _sheet(context: RequestContext, run: Run, sentence: int) -> dict[str, Any]:
+    """A sentence with what all heads share of it, cached: other heads are asked for next."""
+    return context.handle.compute_once(
+        ("sentence", run.name, sentence),
+        lambda: records.sentence_record(context.bank, run, sentence),
+    )
+
+
+def _sentence_ids(context: RequestContext) -> list[int]:
+    """The ids in the parameter `sentences`. Raises CallError if they are not numbers."""
+    numbers = [number for number in context.text_parameter("sentences").split(",") if number]
+    if not all(number.isascii() and number.isdecimal() and len(number) < 19 for number in numbers):
+        raise CallError("sentences must be numbers.", "As in sentences=1,2,3.")
+    if len(numbers) > _MOST_SENTENCES:
+        raise CallError(f"{len(numbers):,} sentences are too many.", f"Ask for {_MOST_SENTENCES}.")
+    return [*map(int, numbers)]
 
 
 def scores(context: RequestContext) -> dict[str, Any]:
     """Every head on the pairs of words that a request finds, as `attnbank score --every`."""
+    run = _run(context, context.parts["run"])
+    with collecting_warnings() as notes:
+        answer = _score(context, run, every=True)
+    return records.frame_record(answer.frame) | {"notes": notes}
+
+
+def best_score(context: RequestContext) -> dict[str, Any]:
+    """The best head on the pairs of a request, held out and of random weights: `attnbank score`."""
+    run = _run(context, context.parts["run"])
+    return records.frame_record(_score(context, run, every=False).frame)
+
+
+def _score(context: RequestContext, run: Run, *, every: bool) -> NotedFrame:
     request, dependent, head = (
         context.text_parameter(name).strip() for name in ("request", "dependent", "head")
     )
-    run = _run(context, context.parts["run"])
-    key = ("scores", request, dependent, head, run.name)
-    with collecting_warnings() as notes:
-        answer = context.handle.cached_rows(
-            key,
-            lambda: context.bank.score(
-                request, dependent=dependent, head=head, every=True, run=run.name,
-                timeout=context.cache.seconds, memory=context.cache.memory,
-            ),
-        )  # fmt: skip
-    return records.frame_record(answer.frame) | {"notes": notes}
+    return context.handle.cached_rows(
+        ("scores", request, dependent, head, run.name, every),
+        lambda: context.bank.score(
+            request, dependent=dependent, head=head, every=every, run=run.name,
+            timeout=context.cache.seconds, memory=context.cache.memory,
+        ),
+    )  # fmt: skip
 
 
 def hits(context: RequestContext) -> dict[str, Any]:
@@ -379,12 +413,10 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
 
 def words(context: RequestContext) -> list[dict[str, Any]]:
     """The tokens of some sentences as they are written."""
-    numbers = [number for number in context.text_parameter("sentences").split(",") if number]
-    if not all(number.isascii() and number.isdecimal() and len(number) < 19 for number in numbers):
-        raise CallError("sentences must be numbers.", "As in sentences=1,2,3.")
+    numbers = _sentence_ids(context)
     with context.bank.backend.answering():
         return context.bank.backend.internal(
-            "patterns/surface_tokens", sentences=[*map(int, numbers)]
+            "patterns/surface_tokens", sentences=numbers
         ).to_dicts()
 
 

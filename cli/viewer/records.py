@@ -9,12 +9,14 @@ of those that need no question:
     effects/RUN.json                         what the model loses without a head, or without edges
     maps/RUN.json                            the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
+    strongest/RUN/HEAD.json?measure=cls      sentences in which a head attends most to [CLS]
     changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
     cards/RUN/HEAD.svg                       one head as a picture
-    sentences/RUN/SENTENCE.json?heads=3-1    words, and the maps and peaks of some heads
+    sentences/RUN/HEAD.json?sentences=1,2    words, and the maps and peaks of a head
     shown.json?sentence=...&head=3-1         one sentence as it is drawn; model.json, typed.json
     hits.json, counts.json, words.json       a request, and the words of sentences
     scores/RUN.json?request=...              every head on the pairs of words of a request
+    scores/RUN/best.json?request=...         the best one, held out, and those of random weights
     statement.json?statement=...             the rows of a SQL statement
 """
 
@@ -219,12 +221,13 @@ def catalogue() -> dict[str, Any]:
         if not analysis.is_own
     }  # fmt: skip
     grids = [
-        {"key": key, "is_share": measure.is_share, **asdict(measure)}
+        asdict(measure) | {"key": key, "is_share": measure.is_share, "group": measure.group}
         for key, measure in measures().items()
     ]
     return {
         "analyses": listed, "measures": grids,
-        "small_grids": [dict(zip(("key", "title", "only"), grid, strict=True)) for grid in _SMALL],
+        "small_grids": [dict(zip(("key", "title"), grid, strict=True)) for grid in _SMALL],
+        "strongest": STRONGEST,
         # Each as label, analysis, column, column of uniform attention, column to divide by.
         "behaviours": [
             *((*behaviour, None) for behaviour in BEHAVIOURS),
@@ -233,18 +236,28 @@ def catalogue() -> dict[str, Any]:
     }  # fmt: skip
 
 
+# The groups of measures in a menu, by the section of the analysis.
+_GROUPS = {
+    **dict.fromkeys(("syntax", "languages", "trees", "probes"), "Relations"),
+    "coreference": "Coreference",
+    "ablation": "Effect of ablation",
+}
+_ELSE = "Where attention goes"
+
+
 @dataclass(frozen=True)
 class HeadMeasure:
     """What a grid can be coloured by: mostly a column of an analysis that is plotted as one.
 
     The scale is that of the plot: its fixed `domain`, or the range of its `columns`. Values
     from 0 to 1 are shares. `has_relation` and `has_direction` say whether the analysis takes a
-    relation and has a row for each direction.
+    relation and has a row for each direction; `only` is the kind of model that alone has values.
     """
 
     title: str
     analysis: str
     column: str
+    only: str | None = None
     columns: tuple[str, ...] = ()
     domain: tuple[float, float] | None = None
     has_relation: bool = False
@@ -255,55 +268,101 @@ class HeadMeasure:
         """Whether values are written as per cent."""
         return self.domain == (0.0, 1.0)
 
+    @property
+    def group(self) -> str:
+        """The group of the measure in a menu."""
+        return _GROUPS.get(analyses()[self.analysis].section, _ELSE)
 
-# The usual measures, by their names in an address.
+
+# The measures by their names in an address, in the order of the menu.
 MEASURES = {
     "relation": HeadMeasure("Accuracy for a relation", "head_accuracy", "accuracy"),
+    "head_score.gain": HeadMeasure("Gain for a relation over a fixed offset", "head_score", "gain"),
+    "universal_head.accuracy": HeadMeasure(
+        "Accuracy for a relation, mean over corpora", "universal_head", "accuracy"
+    ),
+    "tree_accuracy.uuas": HeadMeasure("Trees of the head: UUAS", "tree_accuracy", "uuas"),
+    "constituent_accuracy.f1": HeadMeasure(
+        "Constituents of the head: F1", "constituent_accuracy", "f1"
+    ),
+    "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
     "previous": HeadMeasure("Attention to the previous token", "relative_position", "previous"),
     "self": HeadMeasure("Attention to the token itself", "relative_position", "self"),
-    "next": HeadMeasure("Attention to the next token", "relative_position", "next"),
-    "cls": HeadMeasure("Attention to [CLS]", "special_tokens", "cls"),
-    "sep": HeadMeasure("Attention to [SEP]", "special_tokens", "sep"),
+    "next": HeadMeasure("Attention to the next token", "relative_position", "next", "encoder"),
+    "cls": HeadMeasure("Attention to [CLS]", "special_tokens", "cls", "encoder"),
+    "sep": HeadMeasure("Attention to [SEP]", "special_tokens", "sep", "encoder"),
+    "special_tokens.first": HeadMeasure(
+        "Attention to the first token", "special_tokens", "first", "decoder"
+    ),
     "punctuation": HeadMeasure("Attention to . and ,", "special_tokens", "punctuation"),
     "entropy": HeadMeasure("Entropy in nats", "entropy", "entropy"),
+    "entropy.entropy_from_cls": HeadMeasure(
+        "Entropy from [CLS] in nats", "entropy", "entropy_from_cls", "encoder"
+    ),
+    "sink_head.sink": HeadMeasure(
+        "Inputs in which the first token is a sink", "sink_head", "sink", "decoder"
+    ),
+    "induction_head.weight": HeadMeasure(
+        "Attention to what followed the same token before (induction)", "induction_head", "weight",
+        "decoder",
+    ),
+    "duplicate_token_head.weight": HeadMeasure(
+        "Attention to the same token before", "duplicate_token_head", "weight", "decoder"
+    ),
+    "sink_head.weight": HeadMeasure(
+        "Attention to the first token, mean over inputs", "sink_head", "weight", "decoder"
+    ),
+    "previous_token_head.weight": HeadMeasure(
+        "Attention to the token before, where there is one", "previous_token_head", "weight",
+        "decoder",
+    ),
+    "special_tokens.other": HeadMeasure(
+        "Attention to all other tokens", "special_tokens", "other"
+    ),
+    "special_tokens_by_measure.norm_on_cls": HeadMeasure(
+        "Share of all norms that [CLS] has", "special_tokens_by_measure", "norm_on_cls", "encoder"
+    ),
+    "special_tokens_by_measure.norm_on_sep": HeadMeasure(
+        "Share of all norms that [SEP] has", "special_tokens_by_measure", "norm_on_sep", "encoder"
+    ),
+    "missing_attention.missing": HeadMeasure(
+        "Attention to no position", "missing_attention", "missing"
+    ),
+    "head_function.confidence": HeadMeasure(
+        "Largest weight of a position, mean", "head_function", "confidence"
+    ),
+    "head_function.positional": HeadMeasure(
+        "Maxima at the commonest offset", "head_function", "positional"
+    ),
+    "head_function.rare_word": HeadMeasure(
+        "Inputs whose commonest maximum is the rarest word", "head_function", "rare_word"
+    ),
     "coreference": HeadMeasure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
-    "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
     "ablation": HeadMeasure("Effect of ablation in nats a word", "ablation_effect", "difference"),
-}
+}  # fmt: skip
 
+# Those of which the atlas shows the sentences in which a head does most of it, by the names of the
+# statement examples/strongest.
+STRONGEST = {
+    "previous": "previous", "self": "self", "next": "next", "cls": "cls", "sep": "sep",
+    "punctuation": "punctuation", "special_tokens.first": "first", "sink_head.sink": "first",
+    "sink_head.weight": "first", "previous_token_head.weight": "previous",
+}  # fmt: skip
 
-# The small grids of the atlas: the key of a measure (or gain, the best relation), a title, and the
-# kind of model that alone has it.
+# The small grids of the atlas: the key of a measure (or gain, the best relation), and a title.
 _SMALL = (
-    ("previous", "Previous token", None), ("next", "Next token", "encoder"),
-    ("self", "Itself", None), ("cls", "[CLS]", "encoder"), ("sep", "[SEP]", "encoder"),
-    ("sink_head.sink", "Sink", "decoder"), ("punctuation", "Punctuation", None),
-    ("entropy", "Entropy", None), ("gain", "Best relation", None),
-    ("coreference", "Coreference", None), ("induction_head.weight", "Induction", "decoder"),
-    ("duplicate_token_head.weight", "Duplicate token", "decoder"), ("ablation", "Ablation", None),
+    ("previous", "Previous token"), ("next", "Next token"), ("self", "Itself"), ("cls", "[CLS]"),
+    ("sep", "[SEP]"), ("special_tokens.first", "First token"), ("punctuation", "Punctuation"),
+    ("entropy", "Entropy"), ("gain", "Best relation"), ("coreference", "Coreference"),
+    ("induction_head.weight", "Induction"), ("duplicate_token_head.weight", "Duplicate token"),
+    ("ablation", "Ablation"),
 )  # fmt: skip
 
 
 @cache
 def measures() -> dict[str, HeadMeasure]:
-    """All measures: the usual ones, then each column that an analysis plots as a grid of heads."""
-    by_name = dict(MEASURES)
-    usual = {(measure.analysis, measure.column) for measure in MEASURES.values()}
-    for name, analysis in analyses().items():
-        plot = analysis.plot
-        if plot is None or plot.kind != "grid" or {*plot.panel} - {"direction"}:
-            continue
-        if not any(parameter.name == "run" for parameter in analysis.parameters):
-            continue  # a grid shows one run
-        if plot.x not in ((), ("head",)) or plot.y not in ((), ("layer",)):
-            continue
-        columns = {column.name: column for column in analysis.columns}
-        for column in plot.color:
-            if columns[column].type == "double" and (name, column) not in usual:
-                what = columns[column].help.split(";")[0].removesuffix(", in [0, 1]")
-                title = f"{name.capitalize()}: {what}".replace("_", " ")
-                by_name[f"{name}.{column}"] = HeadMeasure(title, name, column)
-    return {name: _with_scale(measure) for name, measure in by_name.items()}
+    """The measures, with the scale of the plot of each."""
+    return {name: _with_scale(measure) for name, measure in MEASURES.items()}
 
 
 def _with_scale(measure: HeadMeasure) -> HeadMeasure:
@@ -347,10 +406,31 @@ def _json_value(value: Any, kind: str) -> Any:
     return value if kind in ("integer", "boolean") else format_cell(value)
 
 
+# Of best_relation: more relations than any corpus has; the dependents that a test needs; and those
+# that a relation needs to be one that a head is best at, as in the paper.
+_EVERY, _LEAST_TESTED, _FREQUENT = 10_000, 10, 100
+
+
 def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
-    """The relations of each head in the order of their gain over the best fixed offset."""
-    frame = bank.query("best_relation", run=run.name, most=10, min_count=10)
-    return frame_record(frame)
+    """What each head finds above the best fixed offset, and which head gains most on each relation.
+
+    The rows are those of best_relation with a gain, of at least 10 dependents, and of each head the
+    first with 100 or more. `relations` has a row for each relation and direction: that of the head
+    with the largest gain, and how many heads are `significant`.
+    """
+    every = bank.query("best_relation", run=run.name, most=_EVERY, min_count=1)
+    frequent = pl.col("rank").filter(pl.col("n") >= _FREQUENT).min().over("layer", "head")
+    is_gain = (pl.col("gain") > 0) & (pl.col("n") >= _LEAST_TESTED)
+    rows = every.filter(is_gain | (pl.col("rank") == frequent))
+    best = every.with_columns(
+        significant=((pl.col("p_corrected") < 0.05) & (pl.col("gain") > 0))
+        .sum().over("relation", "direction")
+    ).sort(
+        "relation", "direction", "gain", "layer", "head",
+        descending=[False, False, True, False, False], nulls_last=True,
+    ).unique(["relation", "direction"], keep="first", maintain_order=True)  # fmt: skip
+    without = ("rank", "p_value", "findable", "run")
+    return frame_record(rows.drop(without)) | {"relations": frame_record(best.drop(without))}
 
 
 def nearest_record(bank: Bank, run: Run) -> dict[str, Any]:
@@ -444,8 +524,8 @@ def examples_record(
 ) -> list[dict[str, Any]]:
     """Dependents that a head finds and misses, up to `most` of each, spread over the text.
 
-    Further rows count its errors by the relation, the tag and the distance of what it finds
-    instead. The rows are those of the statement examples/head_examples.
+    Further rows count its errors by what it finds instead, and how often it is right by what the
+    dependent is. The rows are those of the statement examples/head_examples.
     """
     with bank.backend.answering():
         return bank.backend.internal(
@@ -454,14 +534,14 @@ def examples_record(
         ).to_dicts()  # fmt: skip
 
 
-def dependents_record(
-    bank: Bank, run: Run, head: tuple[int, int], relation: str, direction: str
+def strongest_record(
+    bank: Bank, run: Run, head: tuple[int, int], measure: str, most: int
 ) -> list[dict[str, Any]]:
-    """How often a head is right, by what the dependent is: examples/by_dependent."""
+    """Sentences of 5 to 14 words in whose inputs a head attends most as a measure says."""
     with bank.backend.answering():
         return bank.backend.internal(
-            "examples/by_dependent", run=run.name, relation=relation, layer=head[0], head=head[1],
-            direction=direction,
+            "examples/strongest", run=run.id, layer=head[0], head=head[1],
+            target=STRONGEST[measure], most=most,
         ).to_dicts()  # fmt: skip
 
 
@@ -500,10 +580,8 @@ def changes_record(
         ).to_dicts()
 
 
-def sentence_record(
-    bank: Bank, run: Run, sentence: int, heads: Iterable[tuple[int, int]]
-) -> dict[str, Any]:
-    """A sentence in the input of a run, and what some heads attend to there.
+def sentence_record(bank: Bank, run: Run, sentence: int) -> dict[str, Any]:
+    """A sentence in the input of a run: see `words_record`.
 
     Raises CallError if the run has not read it.
     """
@@ -516,10 +594,25 @@ def sentence_record(
             )
         records = sentence_records(bank.backend, run, chosen, ShowOptions(sentence))
         words = bank.backend.internal("sentences/words", sentence=sentence).rows()
-        values = {"sequence": records.sequence, "heads": [f"{one}-{two}" for one, two in heads]}
-        maps = bank.backend.internal("sentences/maps", **values).to_dicts()
-        peaks = bank.backend.internal("sentences/peaks", **values).to_dicts()
-    return words_record(records, chosen, words) | {"maps": maps, "peaks": peaks}
+    return words_record(records, chosen, words)
+
+
+def attention_records(
+    bank: Bank, sheets: Sequence[Mapping[str, Any]], head: str
+) -> list[dict[str, Any]]:
+    """Sentences (`sentence_record`) with the maps and peaks of a head in their inputs."""
+    values = {"sequences": sorted({sheet["sequence"] for sheet in sheets}), "heads": [head]}
+    with bank.backend.answering():
+        maps = bank.backend.internal("sentences/maps", **values)
+        peaks = bank.backend.internal("sentences/peaks", **values)
+    return [
+        {
+            **sheet,
+            "maps": maps.filter(sequence=sheet["sequence"]).to_dicts(),
+            "peaks": peaks.filter(sequence=sheet["sequence"]).to_dicts(),
+        }
+        for sheet in sheets
+    ]
 
 
 def words_record(

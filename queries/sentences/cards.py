@@ -355,7 +355,7 @@ class _Reader:
         chosen = ChosenSentence(sentence, name, self.run.corpus, self.run.corpus_name)
         with backend.answering():
             records = sentence_records(backend, self.run, chosen, ShowOptions(sentence))
-            values = {"sequence": records.sequence, "heads": [self.name]}
+            values = {"sequences": [records.sequence], "heads": [self.name]}
             maps = backend.internal("sentences/maps", **values)
             peaks = backend.internal("sentences/peaks", **values)
         first = records.by_word.filter(pl.col("kind") == "first")["position"]

@@ -29,6 +29,7 @@ def test_every_gain(kind: str, bank_of: BankFactory) -> None:
         offsets = bank.query("offset_baseline").rows(named=True)
         every = bank.query("best_relation", most=1000, min_count=5).rows(named=True)
         best = bank.query("best_relation", min_count=5).rows(named=True)
+        of_subjects = bank.query("head_score", relation="nsubj").to_dicts()
     gains: dict[tuple[int, int], list[tuple[Fraction, str, str]]] = {}
     for row in scores:
         if row["n"] < 5 or row["relation"] == "all":
@@ -53,6 +54,17 @@ def test_every_gain(kind: str, bank_of: BankFactory) -> None:
     }
     assert {(row["layer"], row["head"]): row["relation"] for row in best} == {
         head: rows[0][1] for head, rows in gains.items()
+    }
+    named = ("layer", "head", "direction")
+    intervals = {
+        tuple(row[key] for key in named): (row["low"], row["high"])
+        for row in of_subjects
+        if row["n"] >= 5
+    }
+    assert len(intervals) > 20 and intervals == {
+        tuple(row[key] for key in named): (row["low"], row["high"])
+        for row in every
+        if row["relation"] == "nsubj"
     }
     assert (len(best), len({row["direction"] for row in every})) == (12, 3 if kind == "gpt2" else 2)
 

@@ -23,6 +23,7 @@ from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.encodings import category_label
 from attnbank.sql import run_choice
 from attnbank.sql.header import RunChoice
+from attnbank.sql.registry import analyses
 
 OBJECTS = "pattern { V -[obj]-> O }"
 
@@ -51,10 +52,25 @@ def test_the_bank_and_its_runs(client: Client, runs: dict[str, str]) -> None:
 def test_measures_are_told_apart_by_their_titles() -> None:
     titles = [measure.title for measure in measures().values()]
     assert len({*titles}) == len(titles) > 25
-    assert "Head function: share of maxima at the commonest offset" in titles
-    assert not any(
-        "_" in title or ";" in title or title.endswith(", in [0, 1]") for title in titles
-    )
+    assert {measure.group for measure in measures().values()} == {
+        "Relations", "Where attention goes", "Coreference", "Effect of ablation",
+    }  # fmt: skip
+
+
+def test_each_grid_of_heads_is_a_measure() -> None:
+    """But for those that another measure shows: the weights beside norms, and the gain of each."""
+    elsewhere = {"special_tokens_by_measure.weight_on_cls", "best_relation.gain",
+                 "special_tokens_by_measure.weight_on_sep"}  # fmt: skip
+    drawn = set()
+    for name, analysis in analyses().items():
+        plot, names = analysis.plot, {parameter.name for parameter in analysis.parameters}
+        if plot is None or plot.kind != "grid" or "run" not in names:
+            continue
+        if {*plot.panel} <= {"direction"} and plot.x in ((), ("head",)):
+            kinds = {column.name: column.type for column in analysis.columns}
+            drawn |= {f"{name}.{column}" for column in plot.color if kinds[column] == "double"}
+    shown = {f"{measure.analysis}.{measure.column}" for measure in measures().values()}
+    assert drawn - shown == elsewhere
 
 
 def test_a_run_knows_its_control(tmp_path: Path) -> None:
@@ -242,22 +258,57 @@ def test_a_count_has_the_request_for_its_hits(client: Client, explored: Path) ->
             assert bank.find(request, context=False).height == row["n"]
 
 
-def test_a_sentence_has_the_weights_of_the_bank(client: Client, explored: Path) -> None:
-    sentence = record(client, f"/sentences/5/{story(2)}.json", heads="1-1,2-3")
-    words = [row for row in sentence["positions"] if row[2] == story(2)]
-    assert [form for form, *_ in sentence["written"]] == [row[1] for row in words]
-    weights = query_bank(
-        explored,
-        "select layer, head, from_position, to_position, weight from attention_weight"
-        " where sequence = ? and (layer, head) in ((1, 1), (2, 3)) order by all",
-        [sentence["sequence"]],
+def test_sentences_have_the_weights_of_the_bank(client: Client, explored: Path) -> None:
+    asked = f"{story(2)},{story(3)}"
+    for head in ((1, 1), (2, 3)):
+        path = f"/sentences/5/{head[0]}-{head[1]}.json"
+        for sentence, number in zip(record(client, path, sentences=asked), (2, 3), strict=True):
+            words = [row for row in sentence["positions"] if row[2] == story(number)]
+            assert [form for form, *_ in sentence["written"]] == [row[1] for row in words]
+            weights = query_bank(
+                explored,
+                "select from_position, to_position, weight from attention_weight"
+                " where (sequence, layer, head) = (?, ?, ?) order by all",
+                [sentence["sequence"], *head],
+            )
+            mine = [
+                (row["from_position"], to, pytest.approx(weight, abs=1e-6))
+                for row in sentence["maps"]
+                for to, weight in enumerate(row["weights"])
+            ]
+            assert sorted(mine, key=lambda row: row[:2]) == weights and weights
+
+
+@pytest.mark.parametrize("measure", ["previous", "cls", "sep", "special_tokens.first"])
+def test_where_a_measure_is_strongest(client: Client, explored: Path, measure: str) -> None:
+    """Shares counted weight by weight; sentences of 5 to 14 words, the largest share first."""
+    rows = record(client, "/strongest/5/1-2.json", measure=measure, most="50")
+    target = {
+        "previous": "to_position = from_position - 1 and kind = 'word'",
+        "cls": "kind = 'cls'", "sep": "kind = 'sep'", "special_tokens.first": "to_position = 0",
+    }[measure]  # fmt: skip
+    shares = dict(
+        query_bank(
+            explored,
+            "select sequence.id, sum(weight) / any_value(positions) from attention_weight as weight"
+            " join sequence on sequence.id = weight.sequence join position"
+            " on position.sequence = weight.sequence and position.position = weight.to_position"
+            f" where run = 5 and layer = 1 and head = 2 and {target} group by all",
+        )
     )
-    mine = [
-        (row["layer"], row["head"], row["from_position"], to, pytest.approx(weight, abs=1e-6))
-        for row in sentence["maps"]
-        for to, weight in enumerate(row["weights"])
-    ]
-    assert sorted(mine, key=lambda row: row[:4]) == weights and weights
+    inputs = dict(
+        query_bank(
+            explored,
+            "select word.sentence, sequence from word_position"
+            " join word on word.id = word_position.word"
+            " join sequence on sequence.id = sequence where run = 5 group by all"
+            " having count(distinct word.id) between 5 and 14",
+        )
+    )
+    assert [row["share"] for row in rows] == sorted((row["share"] for row in rows), reverse=True)
+    assert rows
+    for row in rows:
+        assert row["share"] == pytest.approx(shares[inputs[row["sentence"]]], abs=1e-5)
 
 
 def test_words_have_their_own_surprisal(
@@ -316,10 +367,11 @@ def test_examples_are_right_and_wrong_as_head_error_counts(
         ("/examples/5/x.json", {}, 400, "x is not a valid head."),
         ("/examples/5/1-1.json", {"direction": "up"}, 400, "direction cannot be up."),
         ("/examples/5/1-1.json", {"most": "1e9"}, 400, "most cannot be 1e9."),
-        ("/sentences/5/9.json", {}, 400, "No sentence"),
-        ("/sentences/5/-1.json", {}, 400, "-1 is not the id of a sentence."),
-        ("/sentences/5/1.json", {"heads": "1-1"}, 400, "No sentence"),
-        (f"/sentences/5/{story(1)}.json", {"heads": "x"}, 400, "x is not a valid head."),
+        ("/sentences/5/1-1.json", {"sentences": "9"}, 400, "No sentence"),
+        ("/sentences/5/1-1.json", {"sentences": "-1"}, 400, "sentences must be numbers."),
+        ("/sentences/5/1-1.json", {"sentences": "1," * 1001}, 400, "1,001 sentences are too many."),
+        ("/sentences/5/x.json", {"sentences": str(story(1))}, 400, "x is not a valid head."),
+        ("/strongest/5/1-1.json", {"measure": "x"}, 400, "measure cannot be x."),
         ("/scores/5.json", {"request": "pattern {", "dependent": "O", "head": "V"}, 400, ""),
         ("/scores/5.json", {"request": "pattern { V -> O }", "dependent": "X", "head": "V"},
          400, "X"),
@@ -336,6 +388,6 @@ def test_a_wrong_address_is_told(
 
 def test_a_stranger_gets_no_record(cache: BankCache) -> None:
     with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as stranger:
-        for path in ("/bank.json", "/answers/5/entropy.json", "/sentences/5/1.json"):
+        for path in ("/bank.json", "/answers/5/entropy.json", "/sentences/5/1-1.json"):
             answer = stranger.get(path)
             assert answer.status_code == 403 and "runs" not in answer.text

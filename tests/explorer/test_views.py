@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import shutil
@@ -190,26 +191,36 @@ def test_a_head_tells_what_it_finds_and_misses(client: Client, explored: Path) -
         name, own = f"{one['layer']}-{one['head']}", {key: one[key] for key in ("layer", "head")}
         errors = bank.query("head_error", head=name, relation="obj", direction="dependent_to_head")
     page = seen(client, f"/head/{name}", relation="obj")
-    rows = [row for row in page.rows if len(row) == 10 and row[1] in set(scores["direction"])]
     gains = best.filter(**own)
     above = gains.filter(gains["gain"] > 0)
     assert 0 < above.height < gains.height
-    assert [tuple(row[:2]) for row in rows] == above.select("relation", "direction").rows()
-    for relation, direction, n, accuracy, _, offset_accuracy, _, _, held, findable in rows:
-        same = {"relation": relation, "direction": direction, **own}
+    said = [
+        str(given["aria-label"])
+        for tag, given in page.tags
+        if tag == "g" and "row" in str(given.get("class")) and given.get("role") == "button"
+    ]
+    assert len(said) == min(above.height, 8)
+    for line, row in zip(said, above.to_dicts(), strict=False):
+        same = {key: row[key] for key in ("relation", "direction", "layer", "head")}
         (score,) = scores.filter(**same).to_dicts()
-        assert (score["n"], f"{score['accuracy']:.3f}") == (int(n), accuracy)
-        assert findable == f"{score['findable']:.3f}" == "1.000"
-        of_offset = offsets.filter(offsets["relation"] == relation)["accuracy"].max()
-        assert float(offset_accuracy) == pytest.approx(of_offset, abs=5e-4)
+        of_offset = offsets.filter(offsets["relation"] == row["relation"])["accuracy"].max()
+        begin = f"{row['relation']}, {row['direction'].replace('_', ' ')}:"
+        assert line.startswith(f"{begin} {_percent(score['accuracy'])} of {score['n']};")
+        assert f"fixed offset {row['offset']}: {_percent(of_offset)}" in line
         chosen = held_out.filter(**same)
-        assert held == (f"{chosen['accuracy'][0]:.3f}" if chosen.height else "")
-    assert "Nearest heads" in page.text and "Surface patterns" in page.text
+        assert ("held out" in line) == bool(chosen.height)
+        if chosen.height:
+            assert f"held out {_percent(chosen['accuracy'][0])}" in line
+    assert "Nearest heads" in page.text
     (score,) = scores.filter(relation="obj", direction="dependent_to_head", **own).to_dicts()
     lines = _check_examples(page, score["correct"], score["n"])
     _check_errors(page, errors)
     shown = seen(client, lines[0])
     assert "The word that each word attends to most" in shown.text
+
+
+def _percent(share: float) -> str:
+    return f"{math.floor(100 * share + 0.5)} %"
 
 
 def _check_examples(page: Read, correct: int, n: int) -> list[str]:
@@ -229,17 +240,13 @@ def _check_examples(page: Read, correct: int, n: int) -> list[str]:
 
 
 def _check_errors(page: Read, errors: pl.DataFrame) -> None:
-    """Assert that the table of errors has the rows of head_error."""
-    start = next(at for at, row in enumerate(page.rows) if row[:2] == ["breakdown", "value"])
-    rows = [row for row in page.rows[start + 1 :] if row[0] in ("relation", "upos", "distance")]
-    best = errors.group_by("breakdown", maintain_order=True).head(5)
-    assert [(row[0], row[1], int(row[2])) for row in rows] == best.select(
-        "breakdown", "value", "n"
-    ).rows()
-    assert [row[3] for row in rows] == [f"{share:.3f}" for share in best["share"]]
-    assert {(int(row[4]), int(row[5])) for row in rows} == {
-        (errors["errors"][0], errors["dependents"][0])
-    }
+    """Assert that the bars of what is found instead are the rows of head_error."""
+    said = [str(given["title"]) for tag, given in page.tags if given.get("class") == "bar"]
+    best = errors.group_by("breakdown", maintain_order=True).head(4)
+    assert [line for line in said if " errors, " in line] == [
+        f"{row['value']}: {row['n']} errors, {_percent(row['share'])} of all"
+        for row in best.to_dicts()
+    ]
 
 
 @pytest.mark.slow

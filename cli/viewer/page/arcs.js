@@ -11,6 +11,7 @@ const CUT = 16; // the room of …
 const LEAST = 0.1; // a weaker line is not drawn
 const HIGHEST = 46;
 const LABEL = 12; // the height of a weight
+const NOTHING = { own: null, gold: null, predicted: null, isBackward: false, isRight: true };
 
 // What the three marks are, above examples.
 export const KEY = html`<p class="key"><span class="box dependent"></span> dependent
@@ -47,13 +48,19 @@ export function judge(record, { sentence, dependent, gold, direction, breakdown 
   };
 }
 
-export function arcLine(record, sentence, judged, width) {
-  const words = wordsOf(positionsOf(record)).filter((row) => row.sentence === sentence);
+// A sentence as a line of words. Below each its weight on the special tokens stands in per cent, whose
+// position is a target: `isTarget`.
+export function arcLine(record, sentence, given, width, isTarget = null) {
+  const judged = given ?? NOTHING;
+  const positions = positionsOf(record);
+  const words = wordsOf(positions).filter((row) => row.sentence === sentence);
   const { places, cuts } = placed(words, judged, width);
   const middle = (position) => places.get(position).x + places.get(position).wide / 2;
   const arcs = arcsOf(record, judged, places).map((arc) => {
     const [start, end] = [middle(arc.from), middle(arc.to)];
-    return { ...arc, start, end, high: Math.min(HIGHEST, 12 + 0.2 * Math.abs(end - start)) };
+    const [from, to] = [arc.from, arc.to].map((position) => places.get(position).word.text);
+    const tip = `${from} attends to ${to}: ${arc.weight?.toFixed(2) ?? "not stored"}`;
+    return { ...arc, start, end, tip, high: Math.min(HIGHEST, 12 + 0.2 * Math.abs(end - start)) };
   });
   const raised = crowdedArc(arcs);
   // A curve rises to 0.75 of its height, and its weight stands above.
@@ -68,14 +75,25 @@ export function arcLine(record, sentence, judged, width) {
     const isRtl = isRightToLeft(written);
     return svg`<text x=${isRtl ? x + wide : x} y=${base} direction=${isRtl ? "rtl" : null}>${written}</text>`;
   };
-  const height = base + 9;
+  const special = isTarget && specialWeights(record, positions, isTarget);
+  const below = ({ word, x, wide }) => (special.has(word.position) ? svg`<text class="weight" x=${x + wide / 2}
+    y=${base + 18} text-anchor="middle">${Math.round(100 * special.get(word.position))}</text>` : null);
+  const height = base + (special ? 24 : 9);
   return svg`<svg class="arcs" viewBox=${`0 0 ${width} ${height}`} width=${width} height=${height} role="img"
       aria-label=${describe(words, judged)}>
     ${arcs.map((arc) => drawArc(arc, top - 2, arc === raised ? LABEL : 0))}
     ${marks.filter(([, place]) => place).map(mark)}
     ${[...places.values()].map(text)}
+    ${special ? [...places.values()].map(below) : null}
     ${cuts.map((left) => svg`<text class="cut" x=${left} y=${base}>…</text>`)}
   </svg>`;
+}
+
+// The weight of each position on some special tokens, where there are any.
+function specialWeights(record, positions, isTarget) {
+  const special = positions.filter((row) => row.is_special && isTarget(row.position)).map((row) => row.position);
+  return new Map(special.length ? record.maps.map(({ from_position: from, weights }) => (
+    [from, special.reduce((sum, to) => sum + (weights[to] ?? 0), 0)])) : []);
 }
 
 // Where the words stand for which there is room, by their positions; and where others are left out.
@@ -140,12 +158,12 @@ function crowdedArc(arcs) {
   return other && Math.abs(one.start + one.end - other.start - other.end) < 60 ? one : null;
 }
 
-function drawArc({ start, end, weight, kind, high }, base, raise) {
+function drawArc({ start, end, weight, kind, high, tip }, base, raise) {
   const isPlain = kind === "plain";
   const path = `M${start} ${base}C${start} ${base - high} ${end} ${base - high} ${end} ${base}`;
   const wide = isPlain ? 0.6 + 2 * (weight ?? 0) : 1.2 + 4 * (weight ?? 0);
   return svg`<path class=${`arc arc-${kind}`} d=${path} stroke-width=${wide.toFixed(2)}>
-      <title>${weight?.toFixed(3)}</title></path>
+      <title>${tip}</title></path>
     ${isPlain ? null : svg`<text class="weight" x=${(start + end) / 2} y=${base - 0.75 * high - 3 - raise}
       text-anchor="middle">${weight?.toFixed(2)}</text>`}`;
 }
@@ -154,7 +172,8 @@ function describe(words, judged) {
   const text = (position) => words.find((word) => word.position === position)?.text
     ?? "a word that is not shown";
   const instead = judged.predicted === null ? "nothing" : text(judged.predicted);
-  const outcome = judged.isRight ? "found" : `missed: ${instead} instead`;
   const sentence = words.map((word) => word.text).join(" ");
+  if (judged.own === null) return sentence;
+  const outcome = judged.isRight ? "found" : `missed: ${instead} instead`;
   return `${sentence} — ${text(judged.own)}, head ${text(judged.gold)}: ${outcome}`;
 }

@@ -3,23 +3,25 @@
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
-import { countsOf, dependentBars, errorBars, examplesOf, examplesOfBothKinds } from "./examples.js";
+import {
+  countsOf, dependentBars, errorBars, examplesOf, examplesOfBothKinds, strongestList, strongestOf,
+} from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { foundAndMissed } from "./find.js";
 import {
-  button, choice, definitions, directionBox, faultBox, hint, note, relationBox, showSentences,
+  button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
 import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
 import {
-  checkHead, headName, highest, pairOf, percent, step, stretched, valuesOf, written,
+  checkHead, FREQUENT, hasSubtype, headName, headOf, highest, isSignificant, pairOf, percent, step, stretched, valuesOf, written,
 } from "./measures.js";
 import {
-  behavioursOf, drawMeans, drawProfile, effectsOf, headline, lossOf, meanOf, profileData, profileOf, scoreOf,
+  behavioursOf, besideOf, drawMeans, drawProfile, effectsOf, headline, lossOf, meanOf, profileData, profileOf,
+  scoreOf, verdict,
 } from "./profile.js";
 import { tools } from "./tools.js";
 
 const EXAMPLES = 3;
-const FREQUENT = 100; // dependents of a relation that the atlas may begin with
 const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
 // Its pairs are from the pronoun to its antecedent.
@@ -30,6 +32,19 @@ const CHOICES = [
   "governor",
 ];
 
+// The grid before there are values.
+const WAITING = {
+  title: "Computing what each head finds…", remark: "", ends: [0, 1], isShare: true, values: new Map(), rows: new Map(),
+};
+
+// Whether heads of a run may have values of a measure.
+function hasValues(bank, run, key) {
+  const measure = bank.measures.get(key);
+  const kind = run.is_causal ? "decoder" : "encoder";
+  if (!measure || (measure.only && measure.only !== kind)) return false;
+  return key === "coreference" || !bank.unanswered[measure.analysis]; // any run answers that is named
+}
+
 export class Atlas {
   state = {};
   grid = null; // the values of the large grid
@@ -37,8 +52,10 @@ export class Atlas {
   small = []; // the values of the small grids
   missing = []; // titles of small grids that cannot be made, with the faults
   examples = null; // of the chosen head
+  strongest = null; // sentences in which the chosen head does most of what the grid shows
   shared = null; // how many dependents the chosen head and the one beside it find, each and both
-  fault = null; // why nothing can be shown
+  fault = null; // why there is no grid
+  faults = []; // what is wrong with the address, and why there are no sentences
   hovered = null; // the head under the pointer
   brushed = new Set(); // heads whose mean is shown
   isPlaying = false;
@@ -62,7 +79,6 @@ export class Atlas {
       await this.show(state);
       return;
     }
-    Object.assign(this, { fault, grid: null });
     render(faultBox(fault), this.container);
     this.container.dataset.settled = "";
   }
@@ -78,31 +94,56 @@ export class Atlas {
     return this.places.link(path, { run: this.state.run.name, ...values });
   }
 
-  // A state from an address; what that leaves out is chosen.
+  // A state from an address; what that leaves out is chosen, and what is wrong in it is told and left out.
   async #stateOf(given) {
-    const { bank, connector } = this;
+    const { bank } = this;
     if (!bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
     const context = new Context(this.app, "/", given);
     const run = context.runOf(given.run, bank.defaults.best_head ?? bank.shown) ?? bank.runs[0];
-    if (given.direction) context.choice("direction", bank.directions);
-    for (const name of [given.head, given.beside].filter(Boolean)) checkHead(run, pairOf(name));
     const state = Object.fromEntries(CHOICES.map((name) => [name, given[name] ?? null]));
     Object.assign(state, { run, stretch: context.flag("stretch") });
+    this.faults = [];
+    const check = (name, isRight) => {
+      if (!state[name]) return;
+      try {
+        isRight();
+      } catch (fault) {
+        this.faults.push(fault);
+        state[name] = null;
+      }
+    };
+    check("direction", () => context.choice("direction", directionsOf(bank, run)));
+    for (const name of ["head", "beside"]) check(name, () => checkHead(run, pairOf(state[name])));
+    check("by", () => {
+      if (["gain", "request"].includes(state.by) || bank.measures.has(state.by)) return;
+      throw new Fault(`by cannot be ${state.by}.`, "Choose a measure from the list.");
+    });
     state.direction ??= bank.directions[0];
     if (!state.by || (state.by === "relation" && !state.relation)) {
+      // While it is computed, the heads stand there without values.
+      const waiting = { ...state, by: state.by ?? "relation", relation: state.relation ?? "all" };
+      if (!this.grid) this.#set({ state: waiting });
       // The relation that some head finds best above a fixed offset; without trees, a behaviour.
-      const [frame, fault] = await attempt(() => connector.answer(run.id, "best_head"));
-      if (fault && state.relation) throw fault;
-      const best = (frame?.rows ?? []).filter((row) => row.relation !== "all");
-      const frequent = best.filter((row) => row.n >= FREQUENT);
-      const [top] = [...(frequent.length ? frequent : best)].sort((one, other) => other.gain - one.gain);
+      const { relations } = await this.#dataOf(run);
+      const frequent = relations.filter((row) => row.n >= FREQUENT);
+      const [top] = [...(frequent.length ? frequent : relations)].sort((one, other) => other.gain - one.gain);
       if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
-      state.by ??= fault ? "previous" : "relation";
+      state.by ??= top || state.relation ? "relation" : "previous";
     }
     state.relation ??= "all";
-    const isMeasure = ["gain", "request"].includes(state.by) || bank.measures.has(state.by);
-    if (!isMeasure) throw new Fault(`by cannot be ${state.by}.`, "Choose a measure from the list.");
     return state;
+  }
+
+  // What the heads of a run find, loaded once for a run, whatever is chosen meanwhile.
+  #dataOf(run) {
+    if (this.ofRun !== run) {
+      Object.assign(this, { ofRun: run, data: null, small: [], missing: [], rest: null });
+      this.relations = profileData(this.bank, run).then((data) => {
+        if (this.ofRun === run) this.data = data;
+        return data;
+      });
+    }
+    return this.relations;
   }
 
   // Bring the grid, the profile and the sentences to a state; later calls overtake earlier ones.
@@ -112,34 +153,38 @@ export class Atlas {
     delete this.container.dataset.settled;
     const [, fault] = await attempt(() => this.#load(state, isCurrent));
     if (!isCurrent()) return;
-    if (fault) this.#set({ state, fault, grid: null, examples: null });
+    if (fault) this.#set({ faults: [...this.faults, fault] });
     this.container.dataset.settled = "";
     this.app.main.dataset.address = this.places.address();
   }
 
   async #load(state, isCurrent) {
     const { run } = state;
-    const grid = await valuesOf(this.bank, run, state);
+    const heads = this.#dataOf(run);
+    const [grid, fault] = await attempt(() => valuesOf(this.bank, run, state));
     if (!isCurrent()) return;
-    state.head ??= highest(grid.values) ?? headName(run.layer_numbers[0], 1);
-    // What belongs to a run is loaded once, whatever is chosen meanwhile.
-    if (this.ofRun !== run) {
-      Object.assign(this, { ofRun: run, data: null, small: [], missing: [], rest: null });
-      this.relations = this.#loadRelations(run);
+    state.head ??= (grid && highest(grid.values)) ?? headName(run.layer_numbers[0], 1);
+    this.#set({ state, grid, fault, examples: null, strongest: null, shared: null });
+    const data = await heads;
+    // A saved relation, one with a subtype, or all: it is tested by itself.
+    const isTested = !this.#isOfRelation || data.scores.has(state.relation)
+      || data.relations.some(({ relation }) => relation === state.relation);
+    if (!isTested && !fault && this.connector.isLive) {
+      const { relation } = state;
+      const of = { relation, subtypes: hasSubtype(relation) };
+      const [frame] = await attempt(() => this.connector.answer(run.id, "head_score", of));
+      data.scores.set(relation, frame?.rows.map((row) => ({ ...row, tried: frame.height })) ?? []);
     }
-    this.#set({ state, grid, fault: null, examples: null, shared: null });
-    await this.relations;
     if (!isCurrent()) return;
+    this.update();
+    this.rest ??= Promise.all([this.#loadBeside(run), this.#loadBehaviours(run), this.#loadSmall(run)]);
     await this.#loadExamples(isCurrent);
-    if (!isCurrent()) return;
-    const intervals = this.#loadIntervals(isCurrent);
-    this.rest ??= Promise.all([this.#loadBehaviours(run), this.#loadSmall(run)]);
-    await Promise.all([intervals, this.rest]);
+    await this.rest;
   }
 
-  async #loadRelations(run) {
-    const data = await profileData(this.bank, run);
-    if (this.ofRun === run) this.#set({ data });
+  async #loadBeside(run) {
+    const beside = await besideOf(this.bank, run);
+    if (this.ofRun === run) this.#set({ data: { ...this.data, ...beside } });
   }
 
   async #loadBehaviours(run) {
@@ -150,9 +195,7 @@ export class Atlas {
   // The small grids, as their answers come.
   async #loadSmall(run) {
     const { bank } = this;
-    const model = run.is_causal ? "decoder" : "encoder";
-    const grids = bank.small_grids.filter(({ key, only }) => (
-      (key === "gain" || bank.measures.has(key)) && (!only || only === model)));
+    const grids = bank.small_grids.filter(({ key }) => key === "gain" || hasValues(bank, run, key));
     await Promise.all(grids.map(async ({ key, title }, at) => {
       const of = { by: key, relation: "all", direction: bank.directions[0] };
       const [grid, fault] = await attempt(() => valuesOf(bank, run, of));
@@ -165,54 +208,53 @@ export class Atlas {
   }
 
   get #isOfRelation() {
-    return this.bank.measures.get(this.state.by)?.has_relation;
+    return Boolean(this.bank.measures.get(this.state.by)?.has_relation);
   }
 
-  // The relation that the chosen head finds best, where the grid shows no relation.
-  #best() {
-    return this.#isOfRelation || !this.data ? null : profileOf(this.data, this.state.head).relations[0];
+  // The relation on which a head is judged: that of the grid, or of a grid of gains its best one.
+  #judged(head = this.state.head) {
+    const { by, relation, direction } = this.state;
+    if (by !== "gain") return { relation, direction };
+    return (this.data && profileOf(this.data, head).relations.find(isSignificant)) ?? null;
   }
 
-  // The relation on which the chosen head is judged.
-  #judged() {
-    const { relation, direction } = this.#best() ?? this.state;
-    return { relation, direction };
+  // What the best head finds of a request on text that it was not chosen on, and what random weights do.
+  async #loadBestScore(isCurrent) {
+    const { connector, grid, state: { run, request, dependent, governor } } = this;
+    const given = { request, dependent, head: governor };
+    const [frame] = await attempt(() => connector.frame(`/scores/${run.id}/best.json`, given));
+    const [best, control] = frame?.rows ?? [];
+    const row = best && grid.rows.get(headOf(best));
+    if (!isCurrent() || row?.direction !== best?.direction) return;
+    Object.assign(row, { heldOut: best.held_out_accuracy, control: control?.accuracy ?? null });
+    this.update();
   }
 
-  // Whether the chosen head is judged by asking, as a published page does once it has DuckDB.
-  get #asksOfHead() {
-    return this.data.best.length > 0 && this.state.by !== "request" && this.connector.isLive;
-  }
-
-  // Sentences that the chosen head gets right and wrong, and what it shares with the one beside it.
+  // Sentences that the chosen head gets right and wrong, and what it shares with the one beside it; or
+  // those in which it does most of what the grid shows.
   async #loadExamples(isCurrent) {
-    if (!this.#asksOfHead) return;
-    const { connector, state: { run, head, beside } } = this;
+    const { connector, data, state: { run, head, beside, by } } = this;
+    if (!connector.isLive || this.fault) return;
+    if (by === "request") await this.#loadBestScore(isCurrent);
+    if (!this.#isOfRelation && by !== "gain") {
+      if (!Object.hasOwn(this.bank.strongest, by)) return;
+      const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES);
+      if (isCurrent()) this.#set({ strongest });
+      return;
+    }
     const judged = this.#judged();
-    const examples = await examplesOf(connector, run, head, judged, EXAMPLES);
+    if (!judged || !data.relations.length) return;
+    const of = { relation: judged.relation, direction: judged.direction };
+    const examples = await examplesOf(connector, run, head, of, EXAMPLES);
     if (!isCurrent()) return;
     this.#set({ examples });
     if (beside && beside !== head) {
       const { relation, direction } = judged;
       const sides = { head_a: head, direction_a: direction, head_b: beside, direction_b: direction };
       const path = `/changes/${run.id}/${run.id}.json`;
-      const changes = await connector.get(path, { relation, ...sides, most: 1 });
+      const changes = await connector.get(path, { relation, ...sides, most: EXAMPLES });
       if (!isCurrent()) return;
       this.#set({ shared: { relation, counts: countsOf(changes) } });
-    }
-  }
-
-  // The intervals of the relations of the chosen head, that of the judged one first.
-  async #loadIntervals(isCurrent) {
-    if (!this.#asksOfHead) return;
-    const { connector, data, state: { run, head } } = this;
-    for (const { relation } of [this.#judged(), ...profileOf(data, head).relations]) {
-      if (!data.scores.has(relation)) {
-        const [frame] = await attempt(() => connector.answer(run.id, "head_score", { relation }));
-        data.scores.set(relation, frame?.rows ?? []);
-      }
-      if (!isCurrent()) return;
-      this.update();
     }
   }
 
@@ -247,23 +289,23 @@ export class Atlas {
   }
 
   #page() {
-    const { grid, state, data, examples, brushed, small, missing } = this;
-    if (this.fault) return html`${this.#introduction()}${this.#controls()}${faultBox(this.fault)}`;
-    if (!grid) return hint("Loading…");
+    const { grid, state, data, examples, strongest, brushed, small, missing, faults } = this;
     return html`${this.#introduction()}
-      ${grid.frame.notes.map(note)}
+      ${grid?.frame.notes.map(note)}
+      ${faults.map(faultBox)}
       <div class="atlas">
         <section class="atlas-heads" aria-label="All heads">${this.#controls()}
-          ${this.#cached("grid", [grid, state, brushed], () => this.#largeGrid())}
+          ${this.fault ? faultBox(this.fault)
+            : this.#cached("grid", [grid, state, brushed, data], () => this.#largeGrid())}
           ${this.#cached("small", [small, missing.length, state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">
           ${brushed.size > 1 ? this.#mean() : this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
-          "sentences", [grid, state, data, examples], () => this.#sentences(),
+          "sentences", [grid, state, data, examples, strongest], () => this.#sentences(),
         )}</section>
         ${this.#cached("breakdowns", [state, examples], () => this.#breakdowns())}
       </div>
-      ${this.#cached("tools", [grid, state], () => this.#tools())}`;
+      ${grid ? this.#cached("tools", [grid, state], () => this.#tools()) : null}`;
   }
 
   // The figures of the grid as files, and the commands that give them.
@@ -328,16 +370,17 @@ export class Atlas {
 
   #controls() {
     const { bank, state } = this;
-    const measures = [...bank.measures].map(([key, { title }]) => [key, title]);
-    measures.push(["gain", "Best relation: significant gain"]);
-    if (state.request) measures.push(["request", "Accuracy on a request"]);
+    const measures = [...bank.measures].filter(([key]) => key === state.by || hasValues(bank, state.run, key))
+      .map(([key, { title, group }]) => [key, title, group]);
+    measures.splice(1, 0, ["gain", "Best relation of each head", "Relations"]);
+    if (state.request) measures.splice(2, 0, ["request", "Accuracy on a request", "Relations"]);
     const hasDirection = bank.measures.get(state.by)?.has_direction || state.by === "request";
     const change = (name) => ({ change: (value) => this.go({ [name]: value, head: null }) });
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
       ${choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
         ${this.#isOfRelation ? relationBox(this, state.relation, change("relation")) : null}
-        ${hasDirection ? directionBox(this, state.direction, change("direction")) : null}</div>
+        ${hasDirection ? directionBox(this, state.direction, { run: state.run, ...change("direction") }) : null}</div>
     </form>
     ${this.#steps()}
     ${this.#request()}`;
@@ -363,7 +406,8 @@ export class Atlas {
   }
 
   #largeGrid() {
-    const { grid, state: { run, stretch } } = this;
+    const { state: { run, stretch } } = this;
+    const grid = this.grid ?? WAITING;
     const ends = stretch ? stretched([...grid.values.values()]) : grid.ends;
     const top = this.#highestInWords();
     const isSmall = run.heads > 16 || run.layer_numbers.length > 16;
@@ -383,6 +427,7 @@ export class Atlas {
   }
 
   #highestInWords() {
+    if (!this.grid) return null;
     const { values, isShare, analysis } = this.grid;
     const best = highest(values);
     if (best === null) {
@@ -392,11 +437,14 @@ export class Atlas {
     const value = values.get(best);
     const equals = [...values.values()].filter((other) => other === value).length;
     if (equals === values.size && equals > 1) return `All heads have ${written(value, isShare)}.`;
-    return `Highest: head ${best}${equals > 1 ? ` and ${equals - 1} more` : ""}, ${written(value, isShare)}.`;
+    const score = this.state.by === "gain" ? null : this.#scoreOf(best);
+    return `Highest: head ${best}${equals > 1 ? ` and ${equals - 1} more` : ""}, ${written(value, isShare)}${
+      score ? `; ${verdict(score)}` : ""}.`;
   }
 
   #cell(name, address, ends, isSmall) {
-    const { grid, state: { head, beside } } = this;
+    const { state: { head, beside } } = this;
+    const grid = this.grid ?? WAITING;
     const value = grid.values.get(name) ?? null;
     const kinds = [step(value, ends), name === head && "chosen", name === beside && "held",
       this.brushed.has(name) && "brushed"];
@@ -494,20 +542,20 @@ export class Atlas {
   #head() {
     const { state, data, hovered } = this;
     const head = hovered ?? state.head;
-    if (!data) return html`<h2>Head ${head}</h2>${hint("Loading…")}`;
+    if (!data || !head) return html`<h2>Head ${head}</h2>${hint("Computing what each head finds…")}`;
     const other = state.beside && state.beside !== head ? profileOf(data, state.beside) : null;
     const choose = ({ relation, direction }) => this.go({ by: "relation", relation, direction, head });
-    const beside = other ? html`Beside it: head ${state.beside} (diamonds).
-        ${button("Let go", () => this.go({ beside: null }))}`
-      : html`<label class="tick">Beside it, head <input name="beside" size="5" placeholder="2-10"
+    const beside = other ? html`Compared with head ${state.beside} (diamonds).
+        ${button("Stop comparing", () => this.go({ beside: null }))}`
+      : html`<label class="tick">Compare with head <input name="beside" size="5" placeholder="2-10"
         @change=${(event) => this.#hold(event.target)}></label>`;
     const way = hovered && hovered !== state.head ? html`<span class="hint">click to choose it,
-      shift-click to hold it beside ${state.head}</span>` : null;
+      shift-click to compare it with ${state.head}</span>` : null;
     const toHead = this.#link(`/head/${head}`, { head: null, beside: null });
     return html`<h2>Head ${head} ${way}</h2>
       <p class="headline">${this.#headline(head)}</p>
       ${this.#losses(head).map(hint)}
-      ${drawProfile(profileOf(data, head), other, this.#judged(), choose)}
+      ${drawProfile(profileOf(data, head), other, this.#judged() ?? this.state, choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${hint(beside)}
       ${hint(html`<a href=${toHead}>All about head ${head}</a> ·
@@ -522,18 +570,31 @@ export class Atlas {
       ${beside} ${counts("only_b")}, neither ${counts("neither")}.</p>`;
   }
 
+  // How well a head finds what the grid is about; null where that is no relation.
+  #scoreOf(head) {
+    const { by } = this.state;
+    const row = this.grid?.rows.get(head);
+    if (by === "request") return row ?? null;
+    if (!this.data || (!this.#isOfRelation && by !== "gain")) return null;
+    const judged = this.#judged(head);
+    return judged && scoreOf(this.data, head, judged, by === "gain" ? null : row);
+  }
+
   // The one sentence about a head: what the grid shows of it.
   #headline(head) {
-    const { grid, state } = this;
+    const { grid, state: { by } } = this;
+    if (!grid) return null;
     const row = grid.rows.get(head);
-    if (state.by === "request" && row) return headline(head, row, "pairs of the request");
-    if (state.by === "ablation" && row) return this.#loss(row);
-    const score = this.#isOfRelation ? scoreOf(this.data, head, state) : null;
-    const what = state.relation === "all" ? "words' heads" : html`<strong>${state.relation}</strong>`;
+    if (by === "ablation" && row) return this.#loss(row);
+    const score = this.#scoreOf(head);
+    if (by === "gain" && !score) return html`Head <strong>${head}</strong>: no relation significantly above an offset.`;
+    const { relation } = this.#judged(head);
+    const what = by === "request" ? "pairs of the request"
+      : relation === "all" ? "words' heads" : html`<strong>${relation}</strong>`;
     if (score) return headline(head, score, what);
     const value = written(grid.values.get(head), grid.isShare);
-    const n = typeof row?.n === "number" ? ` of ${thousands(row.n)}` : null;
-    return html`Head <strong>${head}</strong>: ${value}${n}. ${grid.title}.`;
+    const n = typeof row?.n === "number" ? `, n ${thousands(row.n)}` : null;
+    return html`${grid.title}: head <strong>${head}</strong> ${value}${n}${grid.rules ? `; ${grid.rules}` : ""}.`;
   }
 
   // What the model loses without the head, and without the edges of the relation that it is judged on.
@@ -541,7 +602,7 @@ export class Atlas {
     const { effects = [] } = this.data;
     const ofHead = effects.find(({ edges, heads }) => edges === null && heads === head);
     const ofEdges = effects.filter((row) => (
-      row.class === "cut" && row.edges.startsWith(`${this.#judged().relation}, `)));
+      row.class === "cut" && row.edges.startsWith(`${this.#judged()?.relation}, `)));
     const losses = [ofHead, ofEdges.find(({ heads }) => heads === "all") ?? ofEdges[0]];
     return losses.filter((row, at) => row && (at || this.state.by !== "ablation")).map((row) => this.#loss(row));
   }
@@ -576,36 +637,50 @@ export class Atlas {
     if (!row) return html`<h2>Sentences</h2>${hint("The request finds no pair of words in this run.")}`;
     const hits = (pattern) => this.#linkOfRun("/sentences", { head, pattern });
     return html`<h2>Head ${head}: ${percent(row.accuracy)} of ${thousands(row.n)} pairs found</h2>
-      <p>Best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}.</p>
+      <p>Best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}; ${verdict(row)}.</p>
       ${direction === "dependent_to_head" ? html`<p>${foundAndMissed(state, head, hits)}</p>` : null}
       <p><a href=${hits(request)}>All hits of the request</a></p>`;
   }
 
   #sentences() {
-    const { state: { run, head, by }, examples, data } = this;
+    const { state: { run, head, by }, examples, strongest, data, grid } = this;
     const search = (pattern) => this.#linkOfRun("/sentences", { head, pattern });
     const section = (content) => html`<h2>Sentences</h2>${content}`;
-    if (data && !data.best.length) {
-      return section(hint(html`The corpus has no dependencies to judge a head by.
-        <a href=${search()}>Search sentences</a>.`));
-    }
+    const searching = html`<a href=${search()}>Search sentences</a> with this head.`;
+    if (!data || !grid) return this.fault ? null : section(hint("…"));
     if (by === "request") return this.#hits();
-    if (!examples && !this.connector.isLive) return section(showSentences(() => this.#goLive()));
-    if (!examples) return section(hint("Loading…"));
-    const { relation, direction, total, counts } = examples;
-    if (!total) return section(hint(`No word of the run is a dependent of ${relation}.`));
+    if (by === "coreference") {
+      return section(html`<p><a href=${search(COREFERENT)}>Pronouns with an antecedent before them</a>, and what
+        the head does there. There an antecedent competes with all other words; in the grid only with the head
+        words of earlier mentions.</p>`);
+    }
+    const isOfHead = this.#isOfRelation || by === "gain";
+    if (isOfHead && !data.relations.length) {
+      return section(hint(html`The corpus has no dependencies to judge a head by. ${searching}`));
+    }
+    if (!isOfHead && !Object.hasOwn(this.bank.strongest, by)) return section(hint(searching));
+    if (isOfHead && !this.#judged()) {
+      return section(hint(`Head ${head} finds no relation significantly more often than a fixed offset.`));
+    }
+    if (!examples && !strongest && !this.connector.isLive) return section(showSentences(() => this.#goLive()));
+    if (!examples && !strongest) return section(hint("Loading…"));
     const room = this.container.querySelector(".atlas-sentences")?.clientWidth || 460;
     const width = Math.max(300, Math.min(620, room));
+    if (strongest) {
+      return html`<h2>Head ${head}: where this is strongest</h2>
+        ${strongest.length ? strongestList(strongest, this.places.link, run, head, width, this.bank.strongest[by])
+          : hint("No sentence of 5 to 14 words has any.")}`;
+    }
+    const { relation, direction, total, counts } = examples;
+    if (!total) return section(hint(`No word of the run is a dependent of ${relation} in this direction.`));
     const toAll = (breakdown) => this.#link(`/head/${head}/examples`, {
       relation, direction, head: null, beside: null, by: null, breakdown,
     });
-    const share = percent(counts.right / total);
-    return html`<h2>Head ${head}, ${relation}: ${share} of ${thousands(total)} found</h2>
-      ${this.#best() && by !== "gain" ? hint(`The grid shows no relation; ${relation} is the one that this head`
-        + " finds best.") : null}
-      ${by === "coreference" ? html`<p><a href=${search(COREFERENT)}>Sentences with coreferent words, and what
-        the head does there</a>. They are of pronouns alone, and an antecedent competes with all other words; in
-        the grid only with the head words of earlier mentions.</p>` : null}
+    // The grid counts the roots too, which have no head to find.
+    const n = Math.max(total, relation === "all" ? grid.rows.get(head)?.n ?? 0 : 0);
+    return html`<h2>Head ${head}, ${relation}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
+      ${n > total ? hint(`${thousands(n - total)} of them are roots, which have no head: they count as missed, and`
+        + " are not listed.") : null}
       ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}`;
   }
 

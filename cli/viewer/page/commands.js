@@ -42,7 +42,7 @@ function asOptions(context, name, given) {
   const { parameters } = context.bank.analyses[name];
   const isSwitch = (key) => parameters.some(({ name: known, type }) => known === key && type === "boolean");
   return Object.fromEntries(Object.entries(given).map(([key, value]) => (
-    isSwitch(key) && value ? [value === "true" ? key : `no_${key}`, true] : [key, value])));
+    isSwitch(key) && value ? [String(value) === "true" ? key : `no_${key}`, true] : [key, value])));
 }
 
 // The picture of an analysis: its files, and the command that draws it.

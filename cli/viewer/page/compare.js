@@ -3,7 +3,7 @@
 import { arcLine, judge, KEY } from "./arcs.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { html, render, svg } from "./dom.js";
-import { countsOf, hitOf, sentenceOf, widthIn } from "./examples.js";
+import { countsOf, hitOf, sentencesOf, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import {
   choice, directionBox, faultBox, hint, inWords, note, relationBox, runBox, showSentences, tick,
@@ -156,12 +156,10 @@ async function showChanges(context, row, section) {
     const heads = { head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction };
     const path = `/changes/${a.run.id}/${b.run.id}.json`;
     const rows = await connector.get(path, { relation, ...heads, most: EXAMPLES });
-    return Promise.all(rows.map(async (change) => {
-      const isExample = change.n === null;
-      const records = (isExample ? sides : []).map(({ run, head }) => (
-        sentenceOf(connector, run, head, change.sentence)));
-      return { ...change, isExample, records: await Promise.all(records) };
-    }));
+    const examples = rows.filter((row) => row.n === null);
+    const ids = examples.map(({ sentence }) => sentence);
+    const ofSides = await Promise.all(sides.map(({ run, head }) => sentencesOf(connector, run, head, ids)));
+    return rows.map((row) => ({ ...row, isExample: row.n === null, records: ofSides.map((of) => of.get(row.sentence)) }));
   });
   if (fault) {
     draw(faultBox(fault));

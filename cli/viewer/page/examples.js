@@ -18,32 +18,51 @@ const COLUMNS = [
 ];
 
 // Examples of what a head gets right and wrong for { relation, direction }, up to `most` of each; its
-// errors by their properties; and how often it is right by what the dependent is.
+// errors by what it finds instead; and how often it is right by what the dependent is.
 export async function examplesOf(connector, run, head, of, most) {
-  const [rows, dependents] = await Promise.all([
-    connector.get(`/examples/${run.id}/${head}.json`, { ...of, most }),
-    connector.get(`/examples/${run.id}/${head}/dependents.json`, of),
-  ]);
+  const rows = await connector.get(`/examples/${run.id}/${head}.json`, { ...of, most });
   const isExample = (row) => row.breakdown === "right" || row.breakdown === "wrong";
+  const isOfDependent = (row) => row.breakdown.startsWith("of ");
   const lines = await judgedLines(connector, run, head, of, rows.filter(isExample));
   const { dependents: total = 0, errors: wrong = 0 } = rows[0] ?? {};
   return {
-    ...of, lines, dependents, errors: rows.filter((row) => !isExample(row)), total,
+    ...of, lines, dependents: rows.filter(isOfDependent),
+    errors: rows.filter((row) => !isExample(row) && !isOfDependent(row)), total,
     counts: { right: total - wrong, wrong },
   };
 }
 
-// Examples with what the head does in each.
-async function judgedLines(connector, run, head, { direction }, rows) {
-  return Promise.all(rows.map(async (row) => {
-    const record = await sentenceOf(connector, run, head, row.sentence);
-    return { ...row, record, judged: judge(record, { ...row, direction }) };
-  }));
+// Sentences in which a head attends most as a measure says, as examples without a judged dependent.
+export async function strongestOf(connector, run, head, measure, most) {
+  const rows = await connector.get(`/strongest/${run.id}/${head}.json`, { measure, most });
+  const sentences = await sentencesOf(connector, run, head, rows.map(({ sentence }) => sentence));
+  return rows.map((row) => ({ ...row, record: sentences.get(row.sentence) }));
 }
 
-// A sentence in the input of a run, with the maps and peaks of a head.
-export function sentenceOf(connector, run, head, sentence) {
-  return connector.get(`/sentences/${run.id}/${sentence}.json`, { heads: head });
+// They are lines of words; what goes to a special token stands below each word, in per cent.
+export function strongestList(lines, link, run, head, width, target) {
+  const isTarget = { cls: (position) => position === 0, first: (position) => position === 0, sep: Boolean }[target];
+  return html`<ul class="examples">${lines.map(({ sentence, sent_id: name, share, record }) => html`<li>
+    <a class="where" title=${`${name}: ${percent(share)} of the attention in its input`}
+      href=${link("/sentence", { sentence, head, run: run.name })}>${arcLine(record, sentence, null, width, isTarget)}</a></li>`)}
+    </ul><p class="key">Arcs: weights of 0.1 or more${isTarget ? "; below a word: its weight on the token, in per cent" : ""}.</p>`;
+}
+
+// Examples with what the head does in each.
+async function judgedLines(connector, run, head, { direction }, rows) {
+  const sentences = await sentencesOf(connector, run, head, rows.map(({ sentence }) => sentence));
+  return rows.map((row) => {
+    const record = sentences.get(row.sentence);
+    return { ...row, record, judged: judge(record, { ...row, direction }) };
+  });
+}
+
+// Sentences in the inputs of a run by their ids, with the maps and peaks of a head.
+export async function sentencesOf(connector, run, head, ids) {
+  const sentences = [...new Set(ids)];
+  const records = sentences.length
+    ? await connector.get(`/sentences/${run.id}/${head}.json`, { sentences: sentences.join(",") }) : [];
+  return new Map(records.map((record, at) => [sentences[at], record]));
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
@@ -89,9 +108,9 @@ const MOST = 4; // bars of a kind
 
 // The accuracy of a head by properties of the dependent.
 export const dependentBars = (rows) => bars("How often it is right, by the dependent", rows, "right", [
-  ["order", "by its side"], ["distance", "by its distance"], ["upos", "by its part of speech"],
+  ["of order", "by its side"], ["of distance", "by its distance"], ["of upos", "by its part of speech"],
 ], (row) => ({
-  kind: row.property, share: row.accuracy, label: `${percent(row.accuracy)} of ${thousands(row.n)}`,
+  kind: row.breakdown, share: row.share, label: `${percent(row.share)} of ${thousands(row.n)}`,
   title: `${row.correct} of ${row.n} found`,
 }));
 

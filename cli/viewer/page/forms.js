@@ -1,4 +1,5 @@
 // Parts of forms that several views have, and what stands around an answer.
+import { groupBy } from "./cells.js";
 import { html } from "./dom.js";
 
 // The choice of a run; "" is the default one.
@@ -9,14 +10,16 @@ export function runBox(context, chosen, name = "run", label = "Run") {
   return choice(label, name, [["", "default run"], ...options], known?.run ?? "");
 }
 
-// Options are [value, title], or values that are their own titles.
+// Options are [value, title] or [value, title, group], or values that are their own titles.
 export function choice(label, name, options, chosen, { help = null, change = null } = {}) {
   const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
   if (!pairs.some(([value]) => value === chosen)) pairs.push([chosen, chosen]);
   const option = ([value, title]) => html`<option value=${value} ?selected=${value === chosen}
     .selected=${value === chosen}>${title}</option>`;
+  const groups = [...groupBy(pairs, ([, , group]) => group)].map(([group, own]) => (
+    group ? html`<optgroup label=${group}>${own.map(option)}</optgroup>` : own.map(option)));
   return html`<label title=${help}>${label} <select name=${name}
-    @change=${(event) => change?.(event.target.value)}>${pairs.map(option)}</select></label>`;
+    @change=${(event) => change?.(event.target.value)}>${groups}</select></label>`;
 }
 
 export const tick = (label, name, isTicked) => html`<label class="tick"><input type="checkbox" name=${name}
@@ -34,8 +37,12 @@ export function relationBox(context, chosen, options) {
   return choice("Relation", "relation", context.bank.relations, chosen, options);
 }
 
-export function directionBox(context, chosen, options) {
-  const choices = context.bank.directions.map((name) => [name, inWords(name)]);
+// The directions that heads of a run are judged in: those of an encoder see both sides.
+export const directionsOf = (bank, run) => bank.directions.filter((name) => (
+  !run || run.is_causal || name !== "later_to_earlier"));
+
+export function directionBox(context, chosen, { run, ...options } = {}) {
+  const choices = directionsOf(context.bank, run).map((name) => [name, inWords(name)]);
   return choice("Direction", "direction", choices, chosen, options);
 }
 

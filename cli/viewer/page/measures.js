@@ -1,9 +1,10 @@
 // What heads are coloured by: a value for each head, and the scale of its colours.
 import { thousands } from "./context.js";
-import { Fault } from "./fault.js";
+import { attempt, Fault } from "./fault.js";
 import { inWords } from "./forms.js";
 
 const STEPS = 21;
+export const FREQUENT = 100; // dependents of a relation that a head is best at, as in the paper
 
 export const headName = (layer, head) => `${layer}-${head}`;
 export const headOf = (row) => headName(row.layer, row.head);
@@ -36,28 +37,47 @@ export async function valuesOf(bank, run, state, options) {
   if (by === "ablation") return effectValues(bank, run);
   const measure = bank.measures.get(by);
   const takesRelation = measure.has_relation && (by === "relation" || relation !== "all");
-  const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? { relation } : {};
+  const ofRelation = { relation, subtypes: hasSubtype(relation) };
+  const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? ofRelation : {};
   const answerer = by === "probe" ? "any" : run.id;
   const answer = (given) => bank.connector.answer(answerer, measure.analysis, given, options);
   let frame;
   if (by === "relation") {
     frame = (await answer({})).where((row) => row.relation === relation);
-    // A saved relation, or one with a subtype, is not among those of the trees.
+    // A saved relation, or one with a subtype (nsubj:pass), is not among those of the trees.
     if (!frame.height) frame = await answer(parameters);
   } else {
     frame = await answer(parameters);
   }
   const amounts = frame.rows.flatMap((row) => measure.columns.map((column) => row[column])).filter(isNumber);
+  if (!parameters.subtypes) delete parameters.subtypes;
   const given = by === "probe" ? parameters : { ...parameters, run: frame.run ?? run.name };
   if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
-  const remark = by === "coreference" && run.context === "sentence"
-    ? "Only mentions with an antecedent in their own sentence count." : null;
+  const rules = by === "coreference" ? await rulesInWords(bank, run, parameters) : null;
+  const remark = rules && `${run.context === "sentence"
+    ? "Only mentions with an antecedent in their own sentence count; " : ""}${rules}.`;
   return gridFacts(frame, (row) => numberOf(row[measure.column]), {
-    title: titleOf(measure, state), remark, isShare: measure.is_share,
+    title: titleOf(measure, state), remark, rules, isShare: measure.is_share,
     amounts, ends: endsOf(amounts, measure.domain),
     analysis: measure.analysis, parameters: given, columnValues: measure.has_direction ? { direction } : {},
   });
 }
+
+// What finds antecedents without a head, and what the heads of random weights find.
+async function rulesInWords(bank, run, parameters) {
+  const answer = async (id, name) => (id ? (await bank.connector.answer(id, name, parameters)).rows : []);
+  const [rules, control] = await Promise.all([
+    attempt(() => answer(run.id, "coreference_baseline")),
+    attempt(() => answer(run.control, "coreference_accuracy")),
+  ]).then((answers) => answers.map(([rows]) => rows ?? []));
+  const parts = rules.map((row) => `${row.baseline.replaceAll("_", " ")} ${percent(row.accuracy)}`);
+  if (control.length) {
+    parts.push(`best head of random weights ${percent(Math.max(...control.map((row) => row.accuracy)))}`);
+  }
+  return parts.length ? `without a head: ${parts.join(", ")}` : "";
+}
+
+export const hasSubtype = (relation) => /[:$@]/.test(relation);
 
 const isNumber = (value) => typeof value === "number";
 const numberOf = (value) => (isNumber(value) ? value : null);
@@ -72,25 +92,29 @@ function gridFacts(frame, valueOf, facts, rows = frame.rows) {
   return { frame, values: byHead(rows, valueOf), rows: byHead(rows, (row) => row), ...facts };
 }
 
-export const isSignificant = (row) => row.p_corrected !== null && row.p_corrected < 0.05;
+export const isSignificant = ({ gain, p_corrected: p }) => gain > 0 && typeof p === "number" && p < 0.05;
 
 // What each head's best relation gains over its best fixed offset, where that is significant.
 async function gainValues(bank, run, minCount, options) {
   const parameters = minCount ? { min_count: minCount } : {};
-  const frame = await bank.connector.answer(run.id, "best_relation", parameters, options);
-  const rows = frame.rows.filter((row) => row.rank === 1);
+  const all = minCount ? await bank.connector.answer(run.id, "best_relation", parameters, options)
+    : await bank.connector.frame(`/profiles/${run.id}.json`);
+  const frequent = all.rows.filter((row) => minCount || row.n >= FREQUENT);
+  const firsts = new Map([...frequent].reverse().map((row) => [headOf(row), row]));
+  const rows = frequent.filter((row) => firsts.get(headOf(row)) === row);
   if (!rows.length) {
-    const fact = `No relation has ${minCount ?? "that many"} dependents or more.`;
+    const fact = `No relation has ${minCount ?? FREQUENT} dependents or more.`;
     throw new Fault(fact, "Give a smaller min_count.");
   }
   const significant = rows.filter(isSignificant);
   const tried = thousands(rows[0].tried);
-  return gridFacts(frame, (row) => (isSignificant(row) ? row.gain : null), {
+  return gridFacts(all, (row) => (isSignificant(row) ? row.gain : null), {
     title: "Gain of the best relation over a fixed offset", isShare: false,
     ends: endsOf(significant.map((row) => row.gain), null),
     labels: byHead(significant, (row) => row.relation),
-    remark: `${significant.length} of ${rows.length} heads find a relation significantly above it`
-      + ` (p < 0.05, corrected for the ${tried} combinations of heads, directions and relations).`,
+    remark: `${significant.length || "None"} of ${rows.length} heads ${significant.length === 1 ? "finds" : "find"}
+      a relation significantly above it (p < 0.05, corrected for the ${tried} combinations of heads, directions
+      and relations).${significant.length ? "" : ` Nothing is significant on ${thousands(run.sentences)} sentences.`}`,
     analysis: "best_relation", parameters: { ...parameters, run: run.name }, columnValues: {},
   }, rows);
 }
@@ -98,10 +122,11 @@ async function gainValues(bank, run, minCount, options) {
 // How often each head finds the pairs of words of a request.
 async function requestValues(bank, run, { request, dependent, governor, direction }) {
   const frame = await bank.connector.frame(`/scores/${run.id}.json`, { request, dependent, head: governor });
+  const tried = frame.height; // each head in each direction, for which p is corrected
   return gridFacts(frame, (row) => numberOf(row.accuracy), {
     title: `Accuracy on ${request} from ${dependent} to ${governor}, ${inWords(direction)}`,
     ends: [0, 1], isShare: true,
-  }, frame.rows.filter((row) => row.direction === direction));
+  }, frame.rows.filter((row) => row.direction === direction).map((row) => ({ ...row, tried })));
 }
 
 // What the model loses without each head alone.

@@ -1,5 +1,6 @@
 // What one head does: its relations beside the best fixed offset, its behaviours beside chance, and
 // beside the same head with random weights where the bank has such a control.
+import { Frame } from "./cells.js";
 import { thousands } from "./context.js";
 import { html, svg } from "./dom.js";
 import { attempt } from "./fault.js";
@@ -19,13 +20,22 @@ const x = (share) => LEFT + share * (WIDE - LEFT - RIGHT);
 const rowsOf = async (frame) => (await attempt(frame))[0]?.rows ?? [];
 const answer = (bank, id, name) => (id ? rowsOf(() => bank.connector.answer(id, name)) : []);
 
-// What the heads of a run find; `behaviours` are added once they are there.
+// What the heads of a run find: what each gains over fixed offsets (`best`), and the head that gains most
+// on each relation (`relations`). `beside`, `behaviours` and `effects` are added once they are there.
 export async function profileData(bank, run) {
-  const [best, heldOut, control] = await Promise.all([
-    rowsOf(() => bank.connector.frame(`/profiles/${run.id}.json`)),
+  const [frame] = await attempt(() => bank.connector.frame(`/profiles/${run.id}.json`));
+  return {
+    best: frame?.rows ?? [], relations: frame ? new Frame(frame.relations).rows : [],
+    heldOut: [], control: [], scores: new Map(), behaviours: null,
+  };
+}
+
+// What stands beside the accuracies of a run: on text that a head was not chosen on, and of random weights.
+export async function besideOf(bank, run) {
+  const [heldOut, control] = await Promise.all([
     answer(bank, run.id, "best_head_held_out"), answer(bank, run.control, "head_accuracy"),
   ]);
-  return { best, heldOut, control, scores: new Map(), behaviours: null };
+  return { heldOut, control };
 }
 
 // Where the attention of all heads of a run goes, beside uniform attention and the control.
@@ -60,18 +70,32 @@ export function lossOf({ edges, heads, name, ablation, ...row }, link, ofAll) {
     Ablation <a href=${link}>${ablation}</a>.`;
 }
 
-// All that is known of how well a head finds a relation in a direction, with its 95 % interval once
-// that is there; null if nothing is.
-export function scoreOf(data, name, { relation, direction }) {
+// All that is known of how well a head finds a relation in a direction. A head that gains nothing has no row
+// of its own: what it finds is in `counted`, beside the offset that all heads share. Null if nothing is known.
+export function scoreOf(data, name, { relation, direction }, counted = null) {
   const [layer, head] = pairOf(name);
-  const rowIn = (rows) => rows?.find((row) => row.layer === layer && row.head === head
-    && row.direction === direction && (row.relation ?? relation) === relation);
-  const score = { ...rowIn(data.scores.get(relation)), ...rowIn(data.best) };
+  const isOf = (row) => row.direction === direction && (row.relation ?? relation) === relation;
+  const rowIn = (rows) => rows?.find((row) => row.layer === layer && row.head === head && isOf(row));
+  const score = rowIn(data.best) ?? rowIn(data.scores.get(relation));
   const [heldOut, control] = [data.heldOut, data.control].map((rows) => rowIn(rows)?.accuracy ?? null);
-  return "layer" in score ? { ...score, heldOut, control } : null;
+  if (score) return { ...score, heldOut, control };
+  const { offset, offset_accuracy: byOffset, tried } = data.relations.find(isOf) ?? {};
+  if (!counted || !isKnown(byOffset) || !isKnown(counted.accuracy)) return null;
+  const { n, accuracy } = counted;
+  return { n, accuracy, gain: accuracy - byOffset, offset, offset_accuracy: byOffset, tried, heldOut, control };
 }
 
-// The profile of a head, from answers that are there already.
+// Whether a score is more than a fixed offset gives, in words.
+export function verdict({ n, gain, p_corrected: p, tried }) {
+  if (!isKnown(gain)) return "no fixed offset to compare with";
+  if (gain <= 0) return "it does not beat the offset";
+  if (!isKnown(p)) return n < 10 ? "too few to test" : "too few documents to test";
+  const corrected = tried ? `, corrected for ${thousands(tried)} combinations tried` : "";
+  const written = p < 0.001 ? "p < 0.001" : `p ${Number(p.toPrecision(2))}`;
+  return `${p < 0.05 ? "" : "not "}significantly above the offset (${written}${corrected})`;
+}
+
+// What a head does, from answers that are there already.
 export function profileOf(data, head) {
   const relations = data.best.filter((row) => headOf(row) === head && row.gain > 0).slice(0, MOST);
   const behaviours = data.behaviours?.map(({ label, values, chances, control }) => (
@@ -90,7 +114,7 @@ export function headline(head, score, what) {
   if (isKnown(control)) parts.push(`random weights: ${percent(control)}`);
   const interval = isKnown(low) ? ` (95 % interval ${Math.round(100 * low)}–${percent(high)})` : "";
   return html`Head <strong>${head}</strong> finds ${percent(accuracy)}${interval} of ${thousands(n)}
-    ${what}; ${parts.join("; ")}.`;
+    ${what}; ${parts.join("; ")}; <strong>${verdict(score)}</strong>.`;
 }
 
 const isKnown = (value) => typeof value === "number";

@@ -142,12 +142,18 @@ export class Published extends Connector {
     return this.once(key, () => this.database.rows(this.manifest.statements[name], values));
   }
 
-  examples([id, head, part = "examples"], { page = 1, most, ...of }) {
+  examples([id, head, part], { page = 1, most, ...of }) {
     this.#checkRelation(of.relation);
     const [layer, number] = pairOf(head);
-    const name = { examples: "head_examples", page: "example_page", dependents: "by_dependent" }[part];
+    const name = part ? "example_page" : "head_examples";
     const values = { run: this.#run(id).name, layer, head: number, most, skipped: (page - 1) * most, ...of };
     return this.#ask(`examples/${name}`, values);
+  }
+
+  strongest([run, head], { measure, most }) {
+    const [layer, number] = pairOf(head);
+    const target = this.catalogue.strongest[measure];
+    return this.#ask("examples/strongest", { run: Number(run), layer, head: number, target, most });
   }
 
   changes([a, b], { head_a: first, head_b: second, ...of }) {
@@ -168,12 +174,14 @@ export class Published extends Connector {
     return this.#ask("patterns/surface_tokens", { sentences });
   }
 
-  // A sentence with what a head (3-1) attends to in its input.
-  async sentences([run, id], { heads }) {
-    const sheet = await this.#sheet(run, id);
-    const values = { sequence: sheet.sequence, heads: [heads] };
+  // Sentences with what a head (3-1) attends to in their inputs.
+  async sentences([run, head], { sentences }) {
+    const sheets = await Promise.all(sentences.split(",").map((id) => this.#sheet(run, id)));
+    const values = { sequences: [...new Set(sheets.map((sheet) => sheet.sequence))], heads: [head] };
     const maps = await this.#ask("sentences/maps", values);
-    return { ...sheet, maps, peaks: await this.#ask("sentences/peaks", values) };
+    const peaks = await this.#ask("sentences/peaks", values);
+    const isOf = ({ sequence }) => (row) => row.sequence === sequence;
+    return sheets.map((sheet) => ({ ...sheet, maps: maps.filter(isOf(sheet)), peaks: peaks.filter(isOf(sheet)) }));
   }
 
   async #sheet(run, id) {
@@ -228,19 +236,24 @@ export class Published extends Connector {
   }
 
   // The pairs of words that a request finds are a relation of this page's own, beside the saved ones.
-  async scores([id], { request, dependent, head }) {
-    const { name: run } = this.#run(id);
-    const { statement, ...is } = await this.#compiled({ request, run, dependent, head });
-    await this.once("pairs", () => this.database.rows(
-      "create or replace temp table saved_pair as from bank.saved_pair",
-    ));
-    const relation = literal(`(request ${this.scored += 1})`);
-    await this.database.rows(`insert into temp.saved_pair by name
-      select distinct ${relation} as relation, word, head_word from (${statement})`);
-    const score = `from head_score(relation := ${relation}, run := ${literal(run)})`;
-    const frame = await this.database.frame(score);
+  async scores([id, part], { request, dependent, head }) {
+    const { name: run, control } = this.#run(id);
+    const { relation, ...is } = await this.once(JSON.stringify([request, dependent, head, run]), async () => {
+      const { statement, ...facts } = await this.#compiled({ request, run, dependent, head });
+      await this.once("pairs", () => this.database.rows(
+        "create or replace temp table saved_pair as from bank.saved_pair",
+      ));
+      const name = literal(`(request ${this.scored += 1})`);
+      await this.database.rows(`insert into temp.saved_pair by name
+        select distinct ${name} as relation, word, head_word from (${statement})`);
+      return { ...facts, relation: name };
+    });
+    const of = (analysis, name) => `from ${analysis}(relation := ${relation}, run := ${literal(name)})`;
     const { circular, selected } = this.manifest.warnings;
-    return withNotes(frame, is.is_circular, is.is_circular ? circular : is.is_selected ? selected : null);
+    const warning = is.is_circular ? circular : is.is_selected ? selected : null;
+    if (!part) return withNotes(await this.database.frame(of("head_score", run)), is.is_circular, warning);
+    const best = [run, control && this.#run(control).name].filter(Boolean).map((name) => of("best_head_test", name));
+    return withNotes(await this.database.frame(best.join(" union all ")), is.is_circular, warning);
   }
 
   // One sentence as it is drawn; attnbank explore shows more of it.

@@ -3,6 +3,7 @@
 -- grain: one row per head, or per (layer, head, rank) with most
 -- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, for head h, direction v
 -- formula: relation*(h) = argmax_{r, v} gain(h, v, r), of relations with min_count dependents or more
+-- formula: low, high as in best_head
 -- formula: p_value as in head_score; p_corrected as there, where the largest statistic is of all heads, directions and
 --   relations with 10 dependents or more, whichever of them are shown (tried: how many these are)
 -- run: unit=word needs=trees usual=sentence
@@ -16,7 +17,7 @@
 -- param run, subtypes, possessive, offsets, clamped
 -- column layer, head
 -- column rank bigint: 1 for the relation that is found best; of equal gains the first by name
--- column relation, direction, n, accuracy, offset, offset_accuracy, gain, p_value, p_corrected
+-- column relation, direction, n, accuracy, low, high, offset, offset_accuracy, gain, p_value, p_corrected
 -- column tried bigint: heads, directions and relations that were tried, for which p_corrected is corrected
 -- column findable, run
 with gold as (
@@ -100,7 +101,8 @@ head_relation as materialized (
         layer, head, relation, direction, number,
         min(side) as side,
         cast(sum(n) as bigint) as n,
-        cast(sum(correct) as bigint) as correct
+        cast(sum(correct) as bigint) as correct,
+        clustered_n(correct, n) as effective
     from per_cluster
     group by all
 ),
@@ -109,6 +111,7 @@ tested_head_relation as (
     select
         head_relation.layer, head_relation.head, head_relation.relation, head_relation.direction, head_relation.n,
         ratio(head_relation.correct, head_relation.n) as accuracy,
+        head_relation.effective,
         ratio(head_relation.n, relation_size.n) as findable,
         baseline."offset",
         baseline.accuracy as offset_accuracy,
@@ -134,7 +137,10 @@ ranked_head_relation as (
 )
 
 select
-    layer, head, rank, relation, direction, n, accuracy, "offset", offset_accuracy, gain, p_value, p_corrected,
+    layer, head, rank, relation, direction, n, accuracy,
+    wilson_low(accuracy * effective, effective) as low,
+    wilson_high(accuracy * effective, effective) as high,
+    "offset", offset_accuracy, gain, p_value, p_corrected,
     cast(tried as bigint) as tried,
     findable,
     (select name from chosen_run) as run

@@ -13,10 +13,12 @@ with change as (
             else 'neither'
         end as kind
     from predicted_word(
-        run := $run_a, relation := $relation, layer := $layer_a, head := $head_a, direction := $direction_a
+        run := $run_a, relation := $relation, layer := $layer_a, head := $head_a, direction := $direction_a,
+        subtypes := without_subtype($relation) <> $relation
     ) as a
     inner join predicted_word(
-        run := $run_b, relation := $relation, layer := $layer_b, head := $head_b, direction := $direction_b
+        run := $run_b, relation := $relation, layer := $layer_b, head := $head_b, direction := $direction_b,
+        subtypes := without_subtype($relation) <> $relation
     ) as b
         on b.dependent = a.dependent
 ),

@@ -3,7 +3,8 @@
 with prediction as (
     select word.*
     from predicted_word(
-        run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction
+        run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction,
+        subtypes := without_subtype($relation) <> $relation
     ) as word
     where case $breakdown
             when 'right' then is_right

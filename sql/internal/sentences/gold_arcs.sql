@@ -3,7 +3,7 @@
 -- is one of the other word. The ends are the first positions of the words.
 with wanted_peak as (
     select peak.*
-    from head_peak(sequence := $sequence, heads := $heads, mean := $mean) as peak
+    from head_peak(sequences := [$sequence], heads := $heads, mean := $mean) as peak
 ),
 
 placed_word as (

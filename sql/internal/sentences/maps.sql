@@ -1,4 +1,4 @@
--- The attention maps of some heads (3-1) over one input; a weight that is not kept is null.
-select layer, head, from_position, weights, rest
-from head_map(sequence := $sequence, heads := $heads) as head_map
-order by layer, head, from_position
+-- The attention maps of some heads (3-1) over some inputs; a weight that is not kept is null.
+select sequence, layer, head, from_position, weights, rest
+from head_map(sequences := $sequences, heads := $heads) as head_map
+order by sequence, layer, head, from_position

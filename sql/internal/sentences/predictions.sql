@@ -80,9 +80,9 @@ prediction as (
             as weight,
         weights_at(head_map.weights, special.positions) as special_weights
     from dependent
-    inner join head_map(sequence := $sequence, heads := $heads, mean := $mean) as head_map
+    inner join head_map(sequences := [$sequence], heads := $heads, mean := $mean) as head_map
         on head_map.from_position = dependent.position
-    left join head_peak(sequence := $sequence, heads := $heads, mean := $mean) as peak
+    left join head_peak(sequences := [$sequence], heads := $heads, mean := $mean) as peak
         on peak.position = dependent.position
         and peak.layer is not distinct from head_map.layer
         and peak.head is not distinct from head_map.head

@@ -3,7 +3,7 @@
 -- every weight of these maps is kept, also between words that are not shown.
 with wanted_map as (
     select head_map.*
-    from head_map(sequence := $sequence, heads := $heads, mean := $mean) as head_map
+    from head_map(sequences := [$sequence], heads := $heads, mean := $mean) as head_map
 ),
 
 kept as (
