@@ -78,7 +78,7 @@ class App {
       this.atlas = new Atlas(this, this.main.querySelector("#atlas"));
     }
     this.main.removeAttribute("aria-busy");
-    this.#name("Atlas of heads", "/", run);
+    this.#name("Atlas of heads", "/", { run });
     await this.atlas.read();
   }
 
@@ -103,19 +103,26 @@ class App {
       ${tools(context, view)}`, this.main);
     resume();
     document.dispatchEvent(new Event("attnbank:filled"));
-    this.#name(view.title, path, given.run);
+    this.#name(view.title, path, given);
     return view;
   }
 
   // The title of the window, and the place in the menu.
-  #name(title, path, run) {
+  #name(title, path, given) {
     document.title = `${title} · ${this.name}`;
     for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
       const address = anchor.dataset.path;
       const isHere = path === address || (address !== "/" && path.startsWith(`${address}/`));
       if (isHere) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
-      anchor.setAttribute("href", this.places.link(address, { run }));
+    }
+    this.linkViews(given);
+  }
+
+  // What was chosen goes along to the other views.
+  linkViews({ run, relation, direction, head }) {
+    for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
+      anchor.setAttribute("href", this.places.link(anchor.dataset.path, { run, relation, direction, head }));
     }
   }
 

@@ -4,7 +4,8 @@ import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
 import {
-  countsOf, dependentBars, errorBars, examplesOf, examplesOfBothKinds, strongestList, strongestOf,
+  countsOf, dependentBars, errorBars, exampleList, examplesOf, examplesOfBothKinds, judgedLines, strongestList,
+  strongestOf,
 } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { foundAndMissed } from "./find.js";
@@ -54,6 +55,7 @@ export class Atlas {
   examples = null; // of the chosen head
   strongest = null; // sentences in which the chosen head does most of what the grid shows
   shared = null; // how many dependents the chosen head and the one beside it find, each and both
+  history = []; // the best head of the relation at each step of a training
   fault = null; // why there is no grid
   faults = []; // what is wrong with the address, and why there are no sentences
   hovered = null; // the head under the pointer
@@ -123,12 +125,13 @@ export class Atlas {
       // While it is computed, the heads stand there without values.
       const waiting = { ...state, by: state.by ?? "relation", relation: state.relation ?? "all" };
       if (!this.grid) this.#set({ state: waiting });
-      // The relation that some head finds best above a fixed offset; without trees, a behaviour.
+      // The relation that some head finds most above a fixed offset, if any does; without trees, a behaviour.
       const { relations } = await this.#dataOf(run);
-      const frequent = relations.filter((row) => row.n >= FREQUENT);
-      const [top] = [...(frequent.length ? frequent : relations)].sort((one, other) => other.gain - one.gain);
+      const significant = relations.filter((row) => row.significant);
+      const frequent = significant.filter((row) => row.n >= FREQUENT);
+      const [top] = [...(frequent.length ? frequent : significant)].sort((one, other) => other.gain - one.gain);
       if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
-      state.by ??= top || state.relation ? "relation" : "previous";
+      state.by ??= relations.length || state.relation ? "relation" : "previous";
     }
     state.relation ??= "all";
     return state;
@@ -156,6 +159,8 @@ export class Atlas {
     if (fault) this.#set({ faults: [...this.faults, fault] });
     this.container.dataset.settled = "";
     this.app.main.dataset.address = this.places.address();
+    const { run, relation, direction, head } = state;
+    this.app.linkViews({ run: run.name, relation, direction, head });
   }
 
   async #load(state, isCurrent) {
@@ -164,7 +169,7 @@ export class Atlas {
     const [grid, fault] = await attempt(() => valuesOf(this.bank, run, state));
     if (!isCurrent()) return;
     state.head ??= (grid && highest(grid.values)) ?? headName(run.layer_numbers[0], 1);
-    this.#set({ state, grid, fault, examples: null, strongest: null, shared: null });
+    this.#set({ state, grid, fault, examples: null, strongest: null, shared: null, history: [] });
     const data = await heads;
     // A saved relation, one with a subtype, or all: it is tested by itself.
     const isTested = !this.#isOfRelation || data.scores.has(state.relation)
@@ -178,7 +183,7 @@ export class Atlas {
     if (!isCurrent()) return;
     this.update();
     this.rest ??= Promise.all([this.#loadBeside(run), this.#loadBehaviours(run), this.#loadSmall(run)]);
-    await this.#loadExamples(isCurrent);
+    await Promise.all([this.#loadExamples(isCurrent), this.#loadHistory(isCurrent)]);
     await this.rest;
   }
 
@@ -209,6 +214,11 @@ export class Atlas {
 
   get #isOfRelation() {
     return Boolean(this.bank.measures.get(this.state.by)?.has_relation);
+  }
+
+  get #isNothingSignificant() {
+    const { relations } = this.data ?? {};
+    return this.#isOfRelation && relations?.length > 0 && !relations.some((row) => row.significant);
   }
 
   // The relation on which a head is judged: that of the grid, or of a grid of gains its best one.
@@ -249,12 +259,18 @@ export class Atlas {
     if (!isCurrent()) return;
     this.#set({ examples });
     if (beside && beside !== head) {
+      // What a head finds of the relations of the other one.
+      const [counted] = await attempt(() => connector.answer(run.id, "head_accuracy"));
+      this.data.counted = counted?.rows;
       const { relation, direction } = judged;
       const sides = { head_a: head, direction_a: direction, head_b: beside, direction_b: direction };
       const path = `/changes/${run.id}/${run.id}.json`;
       const changes = await connector.get(path, { relation, ...sides, most: EXAMPLES });
+      const only = await Promise.all([["only_a", head], ["only_b", beside]].map(async ([kind, name]) => (
+        [name, await judgedLines(connector, run, name, of, changes
+          .filter((row) => row.kind === kind && row.n === null).map((row) => ({ ...row, breakdown: "right" })))])));
       if (!isCurrent()) return;
-      this.#set({ shared: { relation, counts: countsOf(changes) } });
+      this.#set({ shared: { relation, direction, counts: countsOf(changes), only } });
     }
   }
 
@@ -301,7 +317,7 @@ export class Atlas {
         <section class="atlas-head" aria-label="One head">
           ${brushed.size > 1 ? this.#mean() : this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
-          "sentences", [grid, state, data, examples, strongest], () => this.#sentences(),
+          "sentences", [grid, state, data, examples, strongest, this.shared], () => this.#sentences(),
         )}</section>
         ${this.#cached("breakdowns", [state, examples], () => this.#breakdowns())}
       </div>
@@ -340,8 +356,32 @@ export class Atlas {
         <input class="step" type="range" min="0" max=${steps.length - 1} value=${here} .value=${String(here)}
           @change=${(event) => to(Number(event.target.value))}></label>
       ${button(this.isPlaying ? "Stop" : "Play", () => this.#play(here))}
+      ${this.#history(steps, here)}
       ${steps.map(([at, run]) => html`<a href=${this.#link("/", { run: { name: run } })}
         aria-current=${run === name ? "page" : null}>${thousands(at)}</a>`)}</nav>`;
+  }
+
+  // The best head of the relation at each step, chosen on one half of the documents and scored on the other.
+  #history(steps, here) {
+    const byStep = new Map(this.history.map((row) => [row.step, row]));
+    const rows = steps.map(([at]) => byStep.get(at));
+    if (rows.filter(Boolean).length < 2) return null;
+    const x = (at) => 8 + (240 * at) / (steps.length - 1);
+    const y = (share) => 52 - 48 * share;
+    const line = (kind, of) => svg`<polyline class=${kind}
+      points=${rows.flatMap((row, at) => (row ? [`${x(at)},${y(row[of])}`] : [])).join(" ")}></polyline>`;
+    const point = (row, at) => row && svg`<circle class="value sure" cx=${x(at)} cy=${y(row.accuracy)} r=${at === here ? 5 : 3}>
+      <title>step ${thousands(row.step)}: head ${headOf(row)} finds ${percent(row.accuracy)} of ${thousands(row.n)}; best
+        fixed offset ${percent(row.offset_accuracy)}</title></circle>`;
+    return html`${svg`<svg class="profile history" viewBox="0 0 256 58" role="img" aria-label="The best head by step">
+      ${line("offset", "offset_accuracy")}${line("interval", "accuracy")}${rows.map(point)}</svg>`}`;
+  }
+
+  async #loadHistory(isCurrent) {
+    const { run, relation } = this.state;
+    if (!this.#isOfRelation || !(run.steps?.length > 1) || !this.connector.isLive) return;
+    const [frame] = await attempt(() => this.connector.answer(run.id, "relation_history", { relation }));
+    if (isCurrent()) this.#set({ history: frame?.rows ?? [] });
   }
 
   async #play(from) {
@@ -406,24 +446,58 @@ export class Atlas {
   }
 
   #largeGrid() {
-    const { state: { run, stretch } } = this;
+    const { state } = this;
+    const { run, stretch } = state;
     const grid = this.grid ?? WAITING;
     const ends = stretch ? stretched([...grid.values.values()]) : grid.ends;
     const top = this.#highestInWords();
-    const isSmall = run.heads > 16 || run.layer_numbers.length > 16;
+    const isSmall = run.heads > 16;
+    const isTall = !isSmall && run.layer_numbers.length > 16;
     const headings = isSmall ? everyFourth(run) : headsOf(run);
     const address = this.#link("/head/HEAD", { head: null, beside: null }); // of all heads at once
     const cell = (name) => this.#cell(name, address.replace("HEAD", name), ends, isSmall);
     return html`<div class="wide">
-      <table class=${isSmall ? "grid heads-small" : "grid"} @pointerleave=${() => this.hover(null)}
+      <table class=${isSmall ? "grid heads-small" : isTall ? "grid heads-tall" : "grid"} @pointerleave=${() => this.hover(null)}
           @keydown=${(event) => this.#move(event)} @pointerdown=${(event) => this.#brush(event)}>
         <caption>${grid.title}. ${top} ${grid.remark}</caption>
         ${layerTable(run, cell, { corner: "Layer", headings })}
       </table></div>
       ${scale(ends, grid.isShare)}
+      ${state.by === "gain" && this.grid ? this.#gains() : null}
       ${hint(html`<label class="tick"><input type="checkbox" .checked=${stretch}
         @change=${({ target }) => this.go({ stretch: target.checked })}> Rescale colours to these
         values</label>`)}`;
+  }
+
+  // All heads by the gain of their best relation, and the relations that no head finds.
+  #gains() {
+    const rows = [...this.grid.rows.values()];
+    const [lowest, highestGain] = [Math.min(0, ...rows.map((row) => row.gain)), Math.max(...rows.map((row) => row.gain))];
+    const logs = rows.map((row) => Math.log(row.n));
+    const [first, last] = [Math.min(...logs), Math.max(...logs)];
+    const x = (n) => 34 + 330 * (last > first ? (Math.log(n) - first) / (last - first) : 0.5);
+    const y = (gain) => 10 + 120 * (1 - (gain - lowest) / (highestGain - lowest || 1));
+    const mark = (row) => svg`<circle class=${isSignificant(row) ? "value sure" : "value"} cx=${x(row.n)} cy=${y(row.gain)}
+      r=${headOf(row) === this.state.head ? 7 : 4} role="button" tabindex="-1" data-head=${headOf(row)}
+      @click=${() => this.go({ head: headOf(row) })} @pointerenter=${() => this.hover(headOf(row))}>
+      <title>${headOf(row)}: ${row.relation}, n ${thousands(row.n)}, gain ${row.gain.toFixed(2)}; ${verdict(row)}</title></circle>`;
+    const nowhere = this.data?.relations.filter((row) => row.n >= FREQUENT && !row.significant) ?? [];
+    const missed = new Map(nowhere.map((row) => [row.relation, row]));
+    for (const row of this.data?.relations ?? []) if (row.significant) missed.delete(row.relation);
+    const told = [...missed.values()].map((row) => [
+      `${row.relation} (${thousands(row.n)})`,
+      html`best head ${headOf(row)}: ${percent(row.accuracy)}; offset ${row.offset}: ${percent(row.offset_accuracy)}`,
+    ]);
+    return html`<svg class="profile" viewBox="0 0 380 152" role="group" aria-label="All heads: gain against n">
+        ${svg`<line class="rule" x1="34" x2="372" y1=${y(0)} y2=${y(0)}></line>
+        <text class="axis" x="30" y=${y(0) + 4} text-anchor="end">0</text>
+        <text class="axis" x="30" y="16" text-anchor="end">${highestGain.toFixed(2)}</text>
+        <text class="axis" x="34" y="148">n ${thousands(Math.round(Math.exp(first)))}</text>
+        <text class="axis" x="372" y="148" text-anchor="end">n ${thousands(Math.round(Math.exp(last)))}</text>
+        ${rows.map(mark)}`}</svg>
+      <p class="key">Each head: the gain of its best relation, by the number of dependents; hollow: not significant</p>
+      <details class="hint"><summary>What does no head find? ${told.length} relations</summary>${definitions(told)}
+      </details>`;
   }
 
   #highestInWords() {
@@ -439,7 +513,8 @@ export class Atlas {
     if (equals === values.size && equals > 1) return `All heads have ${written(value, isShare)}.`;
     const score = this.state.by === "gain" ? null : this.#scoreOf(best);
     return `Highest: head ${best}${equals > 1 ? ` and ${equals - 1} more` : ""}, ${written(value, isShare)}${
-      score ? `; ${verdict(score)}` : ""}.`;
+      score ? `; ${verdict(score)}` : ""}.${this.#isNothingSignificant ? ` Nothing is significant on ${
+      thousands(this.state.run.sentences)} sentences.` : ""}`;
   }
 
   #cell(name, address, ends, isSmall) {
@@ -522,16 +597,17 @@ export class Atlas {
   #smallGrids() {
     const { missing, state: { run, by } } = this;
     const layers = run.layer_numbers;
-    const side = Math.max(2, Math.min(9, Math.floor(112 / run.heads)));
-    const inner = side - (side > 4 ? 1 : 0);
-    const square = (layer, head, { values, ends }) => svg`<rect
-      class=${step(values.get(headName(layer, head)), ends)} x=${(head - 1) * side}
-      y=${layers.indexOf(layer) * side} width=${inner} height=${inner}></rect>`;
+    const [wide, high] = [112 / run.heads, 90 / layers.length].map((room) => (
+      Math.max(2, Math.min(9, Math.floor(room)))));
+    const inner = (side) => side - (side > 4 ? 1 : 0);
+    const cell = (layer, head, { values, ends }) => svg`<rect
+      class=${step(values.get(headName(layer, head)), ends)} x=${(head - 1) * wide}
+      y=${layers.indexOf(layer) * high} width=${inner(wide)} height=${inner(high)}></rect>`;
     const grid = (small) => html`
       <button type="button" class=${small.key === by ? "small-grid chosen" : "small-grid"}
         title=${small.title} @click=${() => this.go({ by: small.key, head: null })}>
-        ${svg`<svg width=${run.heads * side} height=${layers.length * side} aria-hidden="true">
-          ${layers.map((layer) => headsOf(run).map((head) => square(layer, head, small)))}</svg>`}
+        ${svg`<svg width=${run.heads * wide} height=${layers.length * high} aria-hidden="true">
+          ${layers.map((layer) => headsOf(run).map((head) => cell(layer, head, small)))}</svg>`}
         <span>${small.title}</span></button>`;
     return html`<div class="small-grids">${repeat(this.small, (small) => small.key, grid)}</div>
       ${missing.length ? html`<details class="hint">
@@ -543,7 +619,7 @@ export class Atlas {
     const { state, data, hovered } = this;
     const head = hovered ?? state.head;
     if (!data || !head) return html`<h2>Head ${head}</h2>${hint("Computing what each head finds…")}`;
-    const other = state.beside && state.beside !== head ? profileOf(data, state.beside) : null;
+    const other = state.beside && state.beside !== head ? state.beside : null;
     const choose = ({ relation, direction }) => this.go({ by: "relation", relation, direction, head });
     const beside = other ? html`Compared with head ${state.beside} (diamonds).
         ${button("Stop comparing", () => this.go({ beside: null }))}`
@@ -555,7 +631,7 @@ export class Atlas {
     return html`<h2>Head ${head} ${way}</h2>
       <p class="headline">${this.#headline(head)}</p>
       ${this.#losses(head).map(hint)}
-      ${drawProfile(profileOf(data, head), other, this.#judged() ?? this.state, choose)}
+      ${drawProfile(profileOf(data, head, other), other && profileOf(data, other, head), this.#judged() ?? state, choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${hint(beside)}
       ${hint(html`<a href=${toHead}>All about head ${head}</a> ·
@@ -673,15 +749,21 @@ export class Atlas {
     }
     const { relation, direction, total, counts } = examples;
     if (!total) return section(hint(`No word of the run is a dependent of ${relation} in this direction.`));
-    const toAll = (breakdown) => this.#link(`/head/${head}/examples`, {
-      relation, direction, head: null, beside: null, by: null, breakdown,
-    });
+    const toAll = (breakdown) => this.#toExamples(examples, breakdown);
     // The grid counts the roots too, which have no head to find.
     const n = Math.max(total, relation === "all" ? grid.rows.get(head)?.n ?? 0 : 0);
     return html`<h2>Head ${head}, ${relation}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
       ${n > total ? hint(`${thousands(n - total)} of them are roots, which have no head: they count as missed, and`
         + " are not listed.") : null}
-      ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}`;
+      ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}
+      ${this.shared?.only.map(([name, lines]) => html`<h3>Only ${name} finds</h3>
+        ${exampleList(this.places.link, run, name, examples, lines, width)}`)}`;
+  }
+
+  // The address of all examples of a kind.
+  #toExamples({ relation, direction }, breakdown, value = null) {
+    const of = { relation, direction, breakdown, value, head: null, beside: null, by: null };
+    return this.#link(`/head/${this.state.head}/examples`, of);
   }
 
   // On what words the chosen head is right, and what it finds instead: below all columns.
@@ -689,6 +771,7 @@ export class Atlas {
     const { examples, state } = this;
     if (!examples?.total || state.by === "request") return null;
     return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">
-      ${dependentBars(examples.dependents)}${errorBars(examples.errors)}</section>`;
+      ${dependentBars(examples.dependents)}
+      ${errorBars(examples.errors, (breakdown, value) => this.#toExamples(examples, breakdown, value))}</section>`;
   }
 }

@@ -49,7 +49,7 @@ export function strongestList(lines, link, run, head, width, target) {
 }
 
 // Examples with what the head does in each.
-async function judgedLines(connector, run, head, { direction }, rows) {
+export async function judgedLines(connector, run, head, { direction }, rows) {
   const sentences = await sentencesOf(connector, run, head, rows.map(({ sentence }) => sentence));
   return rows.map((row) => {
     const record = sentences.get(row.sentence);
@@ -66,7 +66,7 @@ export async function sentencesOf(connector, run, head, ids) {
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
-function exampleList(link, run, head, { relation, direction }, lines, width) {
+export function exampleList(link, run, head, { relation, direction }, lines, width) {
   const key = (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`;
   return html`<ul class="examples">${repeat(lines, key, (line) => {
     const { sentence, dependent, target, gold, judged, record } = line;
@@ -115,17 +115,17 @@ export const dependentBars = (rows) => bars("How often it is right, by the depen
 }));
 
 // The commonest wrong words of each kind.
-export const errorBars = (rows) => bars("What it finds instead", rows, "wrong", [
+export const errorBars = (rows, toExamples) => bars("What it finds instead", rows, "wrong", [
   ["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"],
 ], (row) => ({
   kind: row.breakdown, share: row.share, label: thousands(row.n),
-  title: `${row.n} errors, ${percent(row.share)} of all`,
+  title: `${row.n} errors, ${percent(row.share)} of all`, href: toExamples(row.breakdown, row.value),
 }));
 
 function bars(heading, rows, colour, kinds, barOf) {
   if (!rows.length) return null;
-  const bar = ({ value, share, label, title }) => html`<div class="bar" title=${`${value}: ${title}`}>
-    <span>${value}</span>
+  const bar = ({ value, share, label, title, href }) => html`<div class="bar" title=${`${value}: ${title}`}>
+    ${href ? html`<a href=${href}>${value}</a>` : html`<span>${value}</span>`}
     ${svg`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
       <rect class=${colour} width=${100 * share} height="10"></rect></svg>`}
     <span class="number">${label}</span></div>`;

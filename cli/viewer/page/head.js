@@ -53,7 +53,9 @@ export async function headView(context) {
   ]);
   const score = scoreOf(data, name, judged, grid?.rows.get(name));
   const link = (path, values) => context.link(path, { run: context.run, ...values });
-  const toExamples = (breakdown) => context.link(`/head/${name}/examples`, { ...judged, breakdown, run: run.name });
+  const toExamples = (breakdown, value) => context.link(`/head/${name}/examples`, {
+    ...judged, breakdown, value, run: run.name,
+  });
   const choose = (row) => context.app.places.go(
     link(`/head/${name}`, { relation: row.relation, direction: row.direction }),
   );
@@ -86,7 +88,7 @@ export async function headView(context) {
         ${definitions([...missing.values()])}</section>` : null}
       </div>
       ${examples?.total ? html`<section class="atlas-breakdowns">${dependentBars(examples.dependents)}
-        ${errorBars(examples.errors)}</section>` : null}
+        ${errorBars(examples.errors, toExamples)}</section>` : null}
       <p><a href=${link("/sentences", { head: name })}>Search sentences with this head</a> ·
         <a href=${link("/", { head: name, ...judged })}>This head in the atlas</a></p>`,
   };

@@ -26,7 +26,7 @@ export async function profileData(bank, run) {
   const [frame] = await attempt(() => bank.connector.frame(`/profiles/${run.id}.json`));
   return {
     best: frame?.rows ?? [], relations: frame ? new Frame(frame.relations).rows : [],
-    heldOut: [], control: [], scores: new Map(), behaviours: null,
+    heldOut: [], control: [], counted: null, scores: new Map(), behaviours: null,
   };
 }
 
@@ -95,14 +95,20 @@ export function verdict({ n, gain, p_corrected: p, tried }) {
   return `${p < 0.05 ? "" : "not "}significantly above the offset (${written}${corrected})`;
 }
 
-// What a head does, from answers that are there already.
-export function profileOf(data, head) {
-  const relations = data.best.filter((row) => headOf(row) === head && row.gain > 0).slice(0, MOST);
+// What a head does, from answers that are there already; also of relations that a head beside it finds.
+export function profileOf(data, head, beside = null) {
+  const isGain = (name) => (row) => headOf(row) === name && row.gain > 0;
+  const own = data.best.filter(isGain(head)).slice(0, MOST);
+  const others = data.best.filter(isGain(beside)).slice(0, MOST).filter((row) => !own.some((one) => isSame(one, row)));
+  const isOf = (row) => (one) => headOf(one) === head && isSame(one, row);
   const behaviours = data.behaviours?.map(({ label, values, chances, control }) => (
     { label, value: values.get(head), chance: chances.get(head), control: control.get(head) }));
   return {
-    head, relations: relations.map((row) => scoreOf(data, head, row)),
-    behaviours: behaviours?.filter((row) => isKnown(row.value)),
+    head, behaviours: behaviours?.filter((row) => isKnown(row.value)),
+    relations: [...own, ...others].map(({ relation, direction }) => {
+      const of = { relation, direction };
+      return { ...of, ...scoreOf(data, head, of, data.counted?.find(isOf(of))) };
+    }).filter((row) => isKnown(row.accuracy)),
   };
 }
 
@@ -126,7 +132,7 @@ export function drawProfile(profile, beside, judged, choose) {
   const control = hasControl ? html` <span class="dot control"></span> random weights` : null;
   const other = (relation) => beside?.relations.find((row) => isSame(row, relation))?.accuracy;
   return html`
-    ${relations.length ? html`<h3>Relations it finds above a fixed offset</h3>
+    ${relations.length ? html`<h3>Relations ${beside ? "that one of them" : "it"} finds above a fixed offset</h3>
       ${drawing("Relations", relations.map((row, at) => relationRow(row, at * ROW, other(row), {
         isChosen: isSame(row, judged), choose,
       })))}
