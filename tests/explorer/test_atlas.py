@@ -284,7 +284,13 @@ def test_a_second_head_is_held_beside_the_first(
         f"Of {both + only_first + only_second + neither} dependents of nsubj, both heads find"
         f" {both}, only 1-1 {only_first}, only 2-2 {only_second}, neither {neither}."
     )
-    page.get_by_role("button", name="Let go").click()
+    only = page.locator(".atlas-sentences h3", has_text="Only").all_inner_texts()
+    assert only == ["Only 1-1 finds", "Only 2-2 finds"]
+    lists = page.locator(".atlas-sentences .examples")
+    assert [lists.nth(at).locator("li").count() for at in (-2, -1)] == [
+        min(3, only_first), min(3, only_second),
+    ]  # fmt: skip
+    page.get_by_role("button", name="Stop comparing").click()
     page.wait_for_url(re.compile("^(?!.*beside)"))
     field = page.locator("input[name=beside]")
     for text, message in (("9-9", "no head 9-9"), ("x", "x is not a valid head")):
@@ -320,14 +326,50 @@ def test_equal_heads_and_missing_values_are_told(
 
 
 @pytest.mark.slow
-def test_sentences_of_a_relation_that_the_grid_does_not_show_say_so(
+@pytest.mark.parametrize(
+    ("by", "heading"),
+    [
+        ("relation", "Head 2-1, nsubj: "), ("cls", "Head 2-1: where this is strongest"),
+        ("entropy", "Search sentences with this head."),
+        ("gain", "Head 2-1 finds no relation significantly more often than a fixed offset."),
+    ],
+)  # fmt: skip
+def test_sentences_follow_the_measure(
+    visitor: browsers.Visitor, runs: dict[str, str], by: str, heading: str
+) -> None:
+    given = {"head": "2-1", "relation": "nsubj", "min_count": 10}
+    page = visitor.see("/", by=by, run=runs["single"], **given)
+    assert heading in page.locator(".atlas-sentences").inner_text()
+
+
+def test_what_is_wrong_in_an_address_is_told_beside_the_atlas(
     visitor: browsers.Visitor, runs: dict[str, str]
 ) -> None:
-    for by, is_told in (("cls", True), ("relation", False), ("gain", False)):
-        given = {"head": "2-1", "relation": "nsubj", "min_count": 10}
-        page = visitor.see("/", by=by, run=runs["single"], **given)
-        text = page.locator(".atlas-sentences").inner_text()
-        assert ("The grid shows no relation" in text) == is_told, by
+    given = {"head": "9-9", "direction": "later_to_earlier", "by": "beauty"}
+    page = visitor.see("/", relation="nsubj", run=runs["single"], **given)
+    faults = page.locator("[role=alert]").all_inner_texts()
+    assert [fault.split("\n")[0] for fault in faults] == [
+        "direction cannot be later_to_earlier.", "The model has no head 9-9.",
+        "by cannot be beauty.",
+    ]  # fmt: skip
+    assert page.locator("select[name=relation]").input_value() == "nsubj"
+    assert page.locator(".grid td.chosen").count() == 1
+    assert "nsubj" in page.locator(".atlas-sentences h2").inner_text()
+
+
+def test_a_subtype_is_a_relation(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", by="relation", relation="nmod:poss", run=runs["single"])
+    frame = bank.query("head_accuracy", relation="nmod:poss", subtypes=True, run=runs["single"])
+    frame = frame.filter(direction="dependent_to_head")
+    assert {name: float(value) for name, value in cells(page).items()} == {
+        f"{row['layer']}-{row['head']}": pytest.approx(row["accuracy"], abs=6e-4)
+        for row in frame.to_dicts()
+    }
+    n = frame["n"].max()
+    assert f"of {n} nmod:poss" in page.locator(".headline").inner_text()
+    assert f"of {n} found" in page.locator(".atlas-sentences h2").inner_text()
 
 
 def test_a_measure_chooses_its_highest_head(
@@ -340,12 +382,10 @@ def test_a_measure_chooses_its_highest_head(
     values = {name: float(value) for name, value in cells(page).items()}
     best = max(values, key=lambda name: values[name])
     text = page.locator(".headline").inner_text()
-    assert f"Head {best}: {round(100 * values[best])} % of " in text
+    assert f"head {best} {round(100 * values[best])} %, n " in text
+    assert "without a head: nearest " in text
     assert "antecedent in their own sentence" in page.locator(".grid caption").inner_text()
-    heading = page.locator(".atlas-sentences h2").inner_text()
-    relation = page.locator(".profile [role=button] text").first.text_content().split()[0]
-    assert heading.startswith(f"Head {best}, {relation}: ")
-    page.get_by_role("link", name="Sentences with coreferent words").click()
+    page.get_by_role("link", name="Pronouns with an antecedent before them").click()
     browsers.filled(page)
     assert page.locator(".scores .headline").inner_text().count("pairs from M to A") == 1
     page.locator(".concordance td a").first.click()

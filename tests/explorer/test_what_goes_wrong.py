@@ -93,7 +93,8 @@ def test_what_is_no_record_is_told(client: Client) -> None:
 def test_a_run_without_trees_has_what_needs_none(client: Client, runs: dict[str, str]) -> None:
     assert "Attention to the previous token" in seen(client, "/", run=runs["plain"]).text
     head = seen(client, "/head/1-1", run=runs["plain"])
-    assert "Surface patterns" in head.text and "Not computed yet" in head.text
+    assert "no dependencies to judge it by" in head.text and "Where its attention goes" in head.text
+    assert "Not computed yet" in head.text
     assert drawn(client, "/", run=runs["plain"], relation="obj").fault
 
 

@@ -73,10 +73,11 @@ export class Atlas {
   // Show what the address says.
   async read() {
     delete this.container.dataset.settled;
-    this.turn = null; // what is still loading is of an earlier address
+    const turn = this.turn = Symbol("turn"); // what is still loading is of an earlier address
     const { path, given } = this.places.here();
     const usual = path === "/overview" ? { by: "gain" } : {};
     const [state, fault] = await attempt(() => this.#stateOf({ ...usual, ...given }));
+    if (this.turn !== turn) return; // something was chosen meanwhile
     if (state) {
       await this.show(state);
       return;

@@ -112,7 +112,7 @@ async function gainValues(bank, run, minCount, options) {
     title: "Gain of the best relation over a fixed offset", isShare: false,
     ends: endsOf(significant.map((row) => row.gain), null),
     labels: byHead(significant, (row) => row.relation),
-    remark: `${significant.length || "None"} of ${rows.length} heads ${significant.length === 1 ? "finds" : "find"}
+    remark: `${significant.length} of ${rows.length} heads ${significant.length === 1 ? "finds" : "find"}
       a relation significantly above it (p < 0.05, corrected for the ${tried} combinations of heads, directions
       and relations).${significant.length ? "" : ` Nothing is significant on ${thousands(run.sentences)} sentences.`}`,
     analysis: "best_relation", parameters: { ...parameters, run: run.name }, columnValues: {},

@@ -76,7 +76,7 @@ export function scoreOf(data, name, { relation, direction }, counted = null) {
   const [layer, head] = pairOf(name);
   const isOf = (row) => row.direction === direction && (row.relation ?? relation) === relation;
   const rowIn = (rows) => rows?.find((row) => row.layer === layer && row.head === head && isOf(row));
-  const score = rowIn(data.best) ?? rowIn(data.scores.get(relation));
+  const score = rowIn(data.best) ?? rowIn(data.relations) ?? rowIn(data.scores.get(relation));
   const [heldOut, control] = [data.heldOut, data.control].map((rows) => rowIn(rows)?.accuracy ?? null);
   if (score) return { ...score, heldOut, control };
   const { offset, offset_accuracy: byOffset, tried } = data.relations.find(isOf) ?? {};
@@ -104,7 +104,7 @@ export function profileOf(data, head, beside = null) {
   const behaviours = data.behaviours?.map(({ label, values, chances, control }) => (
     { label, value: values.get(head), chance: chances.get(head), control: control.get(head) }));
   return {
-    head, behaviours: behaviours?.filter((row) => isKnown(row.value)),
+    head, isJudged: data.relations.length > 0, behaviours: behaviours?.filter((row) => isKnown(row.value)),
     relations: [...own, ...others].map(({ relation, direction }) => {
       const of = { relation, direction };
       return { ...of, ...scoreOf(data, head, of, data.counted?.find(isOf(of))) };
@@ -140,7 +140,8 @@ export function drawProfile(profile, beside, judged, choose) {
         <span class="dot unsure"></span> not significant <span class="tick"></span> best fixed offset
         <span class="dot held"></span> held out${control}<br>
         → from dependent to head, ← from head to dependent</p>`
-    : html`<p class="hint">It finds no relation above the best fixed offset.</p>`}
+    : html`<p class="hint">${profile.isJudged ? "It finds no relation above the best fixed offset."
+      : "The corpus has no dependencies to judge it by."}</p>`}
     <h3>Where its attention goes</h3>
     ${behaviours ? drawing("Behaviours", behaviours.map((row, at) => behaviourRow(
       row, at * ROW, beside?.behaviours.find(({ label }) => label === row.label)?.value,
