@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,6 @@ from polars.io.plugins import register_io_source
 from attnbank.queries.options import MEMORY
 from attnbank.queries.results import (
     ROWS_AT_ONCE,
-    CachedResult,
     as_frames_have_it,
     frame_of_arrow,
     frame_of_relation,
@@ -45,10 +43,9 @@ from attnbank.sql.errors import (
     is_damage,
     translate_errors,
 )
-from attnbank.sql.header import Analysis
 from attnbank.sql.names import quoted
 from attnbank.sql.registry import internal_statement
-from attnbank.sql.run_choice import Run, SupportsExecute, UnfinishedRunWarning, check_relation
+from attnbank.sql.run_choice import SupportsExecute
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.worker import check_limits, out_of_memory, out_of_time
 
@@ -62,30 +59,6 @@ _PATIENCE = 10.0
 
 # Rows of a batch of a lazy frame, if Polars does not ask for a number.
 _LAZY_ROWS = 65_536
-
-
-class AnyBank(ABC):
-    """A bank in DuckDB, or an export of one on Spark."""
-
-    # The bank or export, for errors.
-    path: Path
-
-    backend: Backend
-
-    # Whether `query` returns cached answers.
-    reads_cache = True
-
-    @abstractmethod
-    def query(self, name: str, /, **values: Any) -> pl.DataFrame:
-        """Run an analysis."""
-
-    @abstractmethod
-    def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` reads with the same arguments."""
-
-    def cached(self, name: str, /, **values: Any) -> CachedResult | None:
-        """The cached answer for `query` with the same arguments; an export has no cache."""
-        return None
 
 
 class Backend(ABC):
@@ -118,18 +91,6 @@ class Backend(ABC):
     @abstractmethod
     def temp_table(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:
         """Context manager in which the table of this name has these rows instead of its own."""
-
-
-def check_run(
-    backend: Backend, analysis: Analysis, arguments: Mapping[str, Any], run: Run | None
-) -> None:
-    """Warn if the run that an analysis reads is not finished; CallError for an unknown relation."""
-    if run is None:
-        return
-    if not run.is_finished:
-        message = f"The run {run.name} is not finished: figures cover its first part only."
-        warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
-    check_relation(backend.connection, analysis, arguments, run)
 
 
 class DuckDBBackend(Backend):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 from weakref import WeakSet
@@ -11,8 +11,9 @@ from weakref import WeakSet
 import duckdb
 import polars as pl
 
-from attnbank.queries import contents, parameters
-from attnbank.queries.backend import SECONDS, DuckDBBackend, check_run
+from attnbank.queries import contents
+from attnbank.queries.answers import Answer, reasons_without_rows
+from attnbank.queries.backend import SECONDS, DuckDBBackend
 from attnbank.queries.execution import Isolated
 from attnbank.queries.options import MEMORY, ShowOptions, card_options, keywords_of
 from attnbank.queries.requests import Requests
@@ -40,23 +41,15 @@ if TYPE_CHECKING:
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
-def open_bank(
-    path: str | Path,
-    *,
-    queries: str | Path | None = None,
-    saver: Callable[..., int] | None = None,
-) -> Bank:
+def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
     """Open a bank for reading. Close it, or use it in a `with` statement.
 
     `queries` is a folder of analyses of your own, by default that of the environment variable
-    ATTNBANK_QUERIES. `saver` is what `bank.save` calls; `attnbank.open_bank` gives it. Raises
-    CallError if that folder cannot be read, BankError if the file is missing, is not a bank, or is
-    locked by a process that writes it.
+    ATTNBANK_QUERIES. Raises CallError if that folder cannot be read, BankError if the file is
+    missing, is not a bank, or is locked by a process that writes it.
     """
     registry.load_user_analyses(queries)
-    bank = Bank(path)
-    bank.saver = saver
-    return bank
+    return Bank(path)
 
 
 def open_for_requests(path: str | Path, seconds: float, memory: int = MEMORY) -> Bank:
@@ -67,8 +60,6 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = MEMORY) ->
 
 class Bank(Requests):
     """A bank that is open for reading, which threads can share. Results are Polars frames."""
-
-    saver: Callable[..., int] | None = None
 
     backend: DuckDBBackend
 
@@ -111,23 +102,8 @@ class Bank(Requests):
         """The calling thread's read-only connection. Raises BankError if the bank is closed."""
         return self.backend.connection
 
-    def query(self, name: str, /, **values: Any) -> pl.DataFrame:
-        """Run an analysis; its parameters, defaults and columns are those of its header.
-
-        A cached answer (see `cached`) is returned if it is still valid. Raises CallError for an
-        unknown analysis, parameter, run or relation and for a value of the wrong type, QueryError
-        if no run fits. Warns with UnfinishedRunWarning if the run that was asked for is not
-        finished.
-        """
-        analysis = registry.find_analysis(name)
-        arguments = parameters.bind_values(analysis, values)
-        with self.backend.answering():
-            run = self._choose(analysis, arguments)
-            if not analysis.is_own:
-                check_run(self.backend, analysis, arguments, run)
-            cached = None
-            if self.reads_cache:
-                cached = cached_result(self.connection, analysis, arguments, run)
+    def _read_rows(self, answer: Answer) -> pl.DataFrame:
+        analysis, arguments, cached = answer.analysis, answer.arguments, answer.cached
         call = self._macro_call(analysis, arguments)
         if analysis.is_own:  # it runs in the sandbox of `sql`
             return cached.rows if cached else _as_declared(analysis, self.sql(call, arguments))
@@ -174,12 +150,12 @@ class Bank(Requests):
         request, is_circular = saved
         if not is_circular:
             if reads_run(request):
-                warnings.warn(SELECTED, AttnbankWarning, stacklevel=3)
+                warnings.warn(SELECTED, AttnbankWarning, stacklevel=6)
             return rows
-        warnings.warn(CIRCULAR, AttnbankWarning, stacklevel=3)
+        warnings.warn(CIRCULAR, AttnbankWarning, stacklevel=6)
         return without_p_values(rows)
 
-    def _choose(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
+    def _choose_run(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
         """As `choose_analysis_run`, once for the same kind of run and names: nothing writes."""
         of_runs = [parameter.name for parameter in analysis.parameters if parameter.names_run]
         choice = (
@@ -190,24 +166,9 @@ class Bank(Requests):
             self._chosen[key] = choose_analysis_run(self.connection, self.path, analysis, arguments)
         return self._chosen[key]
 
-    def cached(self, name: str, /, **values: Any) -> CachedResult | None:
-        """The answer that `attnbank compute` has cached for `query` with the same arguments.
-
-        None if the analysis, or what it reads, has changed since.
-        """
-        analysis = registry.find_analysis(name)
-        arguments = parameters.bind_values(analysis, values)
+    def _cached_result(self, answer: Answer) -> CachedResult | None:
         with self.backend.answering():
-            return cached_result(
-                self.connection, analysis, arguments, self._choose(analysis, arguments)
-            )
-
-    def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` reads with the same arguments; None if it reads not exactly one."""
-        analysis = registry.find_analysis(name)
-        arguments = parameters.bind_values(analysis, values)
-        with self.backend.answering():
-            return self._choose(analysis, arguments)
+            return cached_result(self.connection, answer.analysis, answer.arguments, answer.run)
 
     def sql(
         self,
@@ -232,7 +193,7 @@ class Bank(Requests):
                 return running.frame()
         frame = self.backend.run_select(statement, params, seconds, memory)
         if not frame.height:
-            for reason in parameters.reasons_without_rows(self, statement):
+            for reason in reasons_without_rows(self, statement):
                 warnings.warn(reason, AttnbankWarning, stacklevel=2)
         return frame
 
@@ -321,17 +282,19 @@ class Bank(Requests):
         theme: str = "light",
         size: Size | None = None,
         look: Look | None = None,
+        fresh: bool = False,
         **values: Any,
     ) -> Any:
         """The picture of an analysis, an Altair chart: a notebook draws it, `save` writes it.
 
-        `values` are its parameters; `theme` is light, dark or print. Raises CallError if it has no
-        picture or too many panels, QueryError if there is nothing to draw, MissingPackageError if
-        Altair is not installed, and the errors of `query`.
+        `values` are its parameters; `theme` is light, dark or print; with `fresh` its rows are
+        computed even if they are cached. Raises CallError if it has no picture or too many panels,
+        QueryError if there is nothing to draw, MissingPackageError if Altair is not installed, and
+        the errors of `query`.
         """
         from attnbank.queries import pictures
 
-        picture = self.picture(name, theme=theme, size=size, look=look, **values)
+        picture = self.picture(name, theme=theme, size=size, look=look, fresh=fresh, **values)
         if isinstance(picture, pictures.Chart):
             return pictures.altair_chart(picture.specification)
         return picture
@@ -344,6 +307,7 @@ class Bank(Requests):
         theme: str = "light",
         size: Size | None = None,
         look: Look | None = None,
+        fresh: bool = False,
         **values: Any,
     ) -> Picture:
         """The picture of an analysis, to be written with `as_bytes(".pdf")`.
@@ -358,11 +322,10 @@ class Bank(Requests):
         if name == HEAD_CARD:
             from attnbank.queries.sentences.cards import head_card
 
-            return head_card(self, card_options(values), theme, look)
-        analysis = registry.find_analysis(name)
-        check_has_picture(analysis)
-        rows = self.query(name, **values)
-        return Drawing(self, analysis, rows, values).in_theme(theme, size, look)
+            return head_card(self, card_options(values), theme, look, fresh=fresh)
+        check_has_picture(registry.find_analysis(name))
+        answer = self.answer(name, values, fresh=fresh)
+        return Drawing(self, answer).in_theme(theme, size, look)
 
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 
@@ -373,6 +336,7 @@ class Bank(Requests):
             *,
             run: str | int | Sequence[str | int] | None = None,
             on_section: OnSection | None = None,
+            fresh: bool = False,
         ) -> None: ...
 
         @overload
@@ -382,6 +346,7 @@ class Bank(Requests):
             *,
             run: str | int | Sequence[str | int] | None = None,
             on_section: OnSection | None = None,
+            fresh: bool = False,
         ) -> str: ...
 
     def report(
@@ -390,6 +355,7 @@ class Bank(Requests):
         *,
         run: str | int | Sequence[str | int] | None = None,
         on_section: OnSection | None = None,
+        fresh: bool = False,
     ) -> str | None:
         """Write every table and figure that the bank can answer into one HTML file.
 
@@ -397,25 +363,23 @@ class Bank(Requests):
         returned as text. `run` (name or id) is the run of words over single sentences that the
         sections on syntax read; the other sections choose among the runs of its model. Of several
         runs, the later ones stand beside the first. `on_section` is called with how many sections
-        are done, and how many there are. What the bank cannot answer is listed on the page. Raises
-        CallError for an unknown run or an impossible path, MissingPackageError, BankError for a
-        damaged bank, AttnbankError if it cannot be written.
+        are done, and how many there are. With `fresh` cached answers are computed again. What the
+        bank cannot answer is listed on the page. Raises CallError for an unknown run or an
+        impossible path, MissingPackageError, BankError for a damaged bank, AttnbankError if it
+        cannot be written.
         """
         from attnbank.queries.report import page
 
-        return page.write_report(self, path, run, on_section)
+        return page.write_report(self, path, run, on_section, fresh=fresh)
 
     def save(self, name: str, request: str, *, dependent: str, head: str, **options: Any) -> int:
         """Save the pairs that a request finds as a relation for the analyses; return their number.
 
         `dependent` and `head` are nodes of the request; options and errors are those of
-        `attnbank.ingest.save_relation`. Raises CallError without a `saver`.
+        `attnbank.ingest.save_relation`. Raises CallError if the bank was not opened with
+        `attnbank.open_bank`.
         """
-        if self.saver is None:
-            raise CallError(
-                "This bank is open for reading only.", "Open it with attnbank.open_bank."
-            )
-        return self.saver(self, name, request, dependent=dependent, head=head, **options)
+        raise CallError("This bank is open for reading only.", "Open it with attnbank.open_bank.")
 
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""

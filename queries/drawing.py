@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
 from attnbank.queries import contents
+from attnbank.queries.answers import Answer
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.pictures import (
     SENTENCES,
@@ -30,22 +30,21 @@ from attnbank.sql.names import TO_EARLIER
 
 
 class Drawing:
-    """The picture of the rows (`frame`) of an analysis, to be drawn in one or several themes.
+    """The picture of the answer of an analysis, to be drawn in one or several themes.
 
-    `values` are the parameters that it has these rows with. Raises CallError if it has no picture,
-    QueryError if there is nothing to draw.
+    Raises CallError if it has no picture, QueryError if there is nothing to draw, and as `query`.
     """
 
-    def __init__(
-        self, bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
-    ) -> None:
-        self.analysis, self.frame = analysis, frame
+    def __init__(self, bank: Requests, answer: Answer) -> None:
+        self.analysis = answer.analysis
+        kind = check_has_picture(answer.analysis).kind
+        self.frame = answer.rows
         self.sentences, self.facts = None, None
-        if check_has_picture(analysis).kind == SENTENCES:
-            self.sentences = _over_sentences(bank, analysis, frame)
+        if kind == SENTENCES:
+            self.sentences = _over_sentences(bank, answer.analysis, answer.rows)
         else:
-            others = _other_runs(bank, analysis, frame, values)
-            self.facts = chart_facts(frame, contents.list_runs(bank.backend), values, others)
+            runs, others = contents.list_runs(bank.backend), _other_runs(bank, answer)
+            self.facts = chart_facts(answer.rows, runs, answer.arguments, others)
 
     def in_theme(
         self, theme: str = "light", size: Size | None = None, look: Look | None = None
@@ -83,20 +82,20 @@ class Figure:
         return self.shown._repr_html_()
 
 
-def _other_runs(
-    bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
-) -> Iterable[str]:
+def _other_runs(bank: Requests, answer: Answer) -> Iterable[str]:
     """The runs that an analysis reads, but its rows do not name."""
+    frame = answer.rows
     if not frame.height:
         return ()
-    if any(parameter.name == "corpora" for parameter in analysis.parameters):
-        run, corpora = frame["run"][0], values.get("corpora")
+    if any(parameter.name == "corpora" for parameter in answer.analysis.parameters):
+        run, corpora = frame["run"][0], answer.arguments.get("corpora")
         with bank.backend.answering():
             return bank.backend.internal("contents/matching_runs", run=run, corpora=corpora)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
-        scores = bank.query("probe_accuracy", probe=frame["probe"][0])
-        return runs_named(scores, ("train_run", "test_run"))
+        probe = {"probe": frame["probe"][0]}
+        scores = bank.answer("probe_accuracy", probe, fresh=answer.is_fresh)
+        return runs_named(scores.rows, ("train_run", "test_run"))
     return ()
 
 

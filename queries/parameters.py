@@ -1,21 +1,17 @@
-"""The values of an analysis's parameters, and why there may be no rows for them."""
+"""The values of an analysis's parameters, given in Python, typed or in a statement."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.registry import analyses, find_analysis
-from attnbank.sql.run_choice import check_relation
-
-if TYPE_CHECKING:
-    from attnbank.queries.backend import AnyBank
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})
@@ -70,26 +66,6 @@ def from_text(parameter: Parameter, text: str) -> Any:
     inner = text.strip().removeprefix("[").removesuffix("]")
     parts = [part.strip() for part in inner.split(",")] if inner.strip() else []
     return [_scalar_from_text(parameter, element, part) for part in parts]
-
-
-def reasons_without_rows(bank: AnyBank, statement: str) -> Iterator[str]:
-    """Why a SELECT has no rows: for each analysis that it calls, what is wrong, or `empty`.
-
-    The macros themselves cannot tell.
-    """
-    for name, literals in analyses_called(statement):
-        analysis = find_analysis(name)
-        try:
-            values = bind_values(analysis, literals)
-            run = bank.run_of(name, **values)
-            if run is not None:
-                with bank.backend.answering():
-                    check_relation(bank.backend.connection, analysis, values, run)
-        except AttnbankError as error:
-            yield f"{name}: {error.fact} {error.remedy}".strip()
-        else:
-            if analysis.empty:
-                yield f"{name} may have no rows: {analysis.empty}."
 
 
 def analyses_called(statement: str) -> list[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from attnbank.queries.backend import AnyBank, Backend
+from attnbank.queries.answers import AnyBank
+from attnbank.queries.backend import Backend
 from attnbank.queries.options import (
     CONTEXT,
     MEMORY,

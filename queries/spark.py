@@ -28,12 +28,11 @@ import polars as pl
 import sqlglot
 from sqlglot import exp
 
-from attnbank.queries import parameters
-from attnbank.queries.backend import Backend, check_run
+from attnbank.queries.answers import Answer
+from attnbank.queries.backend import Backend
 from attnbank.queries.dialects import spark_statement, to_dialect
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
-from attnbank.sql import registry
 from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import BankError, CallError, QueryError, require_extra
@@ -81,7 +80,9 @@ def open_export(session: SparkSession, folder: str | Path) -> Exported:
 class Exported(Requests):
     """An export that is open on Spark. Results are Polars frames, as those of a Bank.
 
-    `find`, `count` and `score` are those of a Bank, too, without its limits of time and memory.
+    `query` runs the analyses of a Bank, without those of the user's own (CallError); sums may
+    differ in their last digits. `find`, `count` and `score` are those of a Bank, too, without its
+    limits of time and memory.
     `session` is the session of its own that its statements run in.
     """
 
@@ -95,27 +96,20 @@ class Exported(Requests):
     def __repr__(self) -> str:
         return f"<Exported {self.path}, on Spark>"
 
-    def query(self, name: str, /, **values: Any) -> pl.DataFrame:
-        """Run an analysis, as `Bank.query` does: with its parameters, columns and rows.
+    def _read_rows(self, answer: Answer) -> pl.DataFrame:
+        statement = to_dialect(answer.analysis.name, "spark", **answer.arguments)
+        with self.backend.answering(), self.backend.collect(statement) as collected:
+            frame = frame_of_arrow(collected.toArrow(), collected.columns)
+        return frame.cast(_schema(answer.analysis))
 
-        Sums may differ from those of a bank in their last digits. Raises and warns as `Bank.query`
-        does, and raises CallError for an analysis of the user's own.
-        """
-        analysis, arguments = _analysis_and_values(name, values)
-        with self.backend.answering():
-            run = self._choose(analysis, arguments)
-            check_run(self.backend, analysis, arguments, run)
-            with self.backend.collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
-                frame = frame_of_arrow(collected.toArrow(), collected.columns)
-        return frame.cast(_schema(analysis))
-
-    def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` reads with the same arguments; None unless it reads exactly one."""
-        analysis, arguments = _analysis_and_values(name, values)
-        with self.backend.answering():
-            return self._choose(analysis, arguments)
-
-    def _choose(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
+    def _choose_run(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
+        if analysis.is_own:
+            raise CallError(
+                f"{analysis.name} is an analysis of your own, which runs only in the sandbox of a"
+                " bank.",
+                "Print its SQL and run that on Spark:"
+                f" attnbank query {analysis.name} --dialect spark",
+            )
         try:
             return choose_analysis_run(self.backend.connection, self.path, analysis, arguments)
         except QueryError as error:
@@ -209,18 +203,6 @@ class _Answers:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that were found."""
         return self._rows
-
-
-def _analysis_and_values(name: str, values: Mapping[str, Any]) -> tuple[Analysis, dict[str, Any]]:
-    """The analysis, and its checked values."""
-    analysis = registry.find_analysis(name)
-    if analysis.is_own:
-        raise CallError(
-            f"{analysis.name} is an analysis of your own, which runs only in the sandbox of a"
-            " bank.",
-            f"Print its SQL and run that on Spark: attnbank query {analysis.name} --dialect spark",
-        )
-    return analysis, parameters.bind_values(analysis, values)
 
 
 def _schema(analysis: Analysis) -> pl.Schema:

@@ -34,10 +34,11 @@ def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
 
     Everything else is as in `attnbank.queries.open_bank`.
     """
-    from attnbank.ingest import save_relation
-    from attnbank.queries import open_bank
+    from attnbank.ingest.store.saved import SavingBank
+    from attnbank.sql.registry import load_user_analyses
 
-    return open_bank(path, queries=queries, saver=save_relation)
+    load_user_analyses(queries)
+    return SavingBank(path)
 
 
 def __getattr__(name: str) -> Any:

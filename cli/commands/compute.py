@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,18 +22,11 @@ from attnbank.cli.options import (
 from attnbank.cli.output import check_output, duration, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
-from attnbank.ingest.derived.computations import STEPS, Computation, cache_answers
+from attnbank.ingest.derived.computations import STEPS, Computation
 from attnbank.ingest.derived.probes.probe_options import KINDS, WITH_WORDS, ProbeOptions
-from attnbank.ingest.progress import OnProgress, Progress
-from attnbank.sql import answer_cache, provenance
-from attnbank.sql.answer_cache import CachedAnswer
-from attnbank.sql.errors import FINISH_IT, CallError, QueryError
 from attnbank.sql.header import Analysis
 from attnbank.sql.messages import join_names
-from attnbank.sql.registry import all_analyses, find_analysis
-
-if TYPE_CHECKING:
-    from attnbank.queries import Bank
+from attnbank.sql.registry import all_analyses
 
 _run_option = run_option(
     "Name or id of the run. Default: the default run of each analysis.", metavar="RUN"
@@ -125,6 +114,8 @@ def _describe(analysis: Analysis) -> tuple[str, str]:
 def _compute_answer(
     ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, replace: bool
 ) -> None:
+    from attnbank.ingest.derived.cached_answers import compute_and_cache
+
     path, name = bank_path(ctx), analysis.name
     answer = compute_and_cache(path, name, arguments, replace=replace)
     if answer is None:
@@ -139,6 +130,8 @@ def _compute_everything(
     ctx: click.Context, everything: bool, run: str | None, replace: bool
 ) -> None:
     def compute_all() -> None:
+        from attnbank.ingest.derived.cached_answers import compute_and_cache_all
+
         with ProgressDisplay() as display:
             outcome = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
         notify(
@@ -168,121 +161,6 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
         else f"{join_names(names)} ({reason})"
         for reason, names in by_reason.items()
     ]
-
-
-# Seconds between writes of finished rows: opening the bank to write is slow, but an interrupt
-# must not lose much.
-_WRITES_AFTER = 15.0
-
-
-@dataclass
-class ComputeReport:
-    """What `compute_and_cache_all` did."""
-
-    cached: list[str] = field(default_factory=list)  # the analyses that it cached
-    already: int = 0  # how many were cached before
-    skipped: dict[str, str] = field(default_factory=dict)
-
-
-def compute_and_cache(
-    path: Path, name: str, arguments: Mapping[str, Any], *, replace: bool
-) -> CachedAnswer | None:
-    """Cache the rows of an analysis; return None if they already are, unless `replace`.
-
-    Raises what `Bank.query` raises; CallError for an unfinished run or too many bytes;
-    BankError if the bank cannot be written.
-    """
-    from attnbank.queries import open_bank
-
-    with open_bank(path) as bank:
-        answer = _answer_analysis(bank, name, arguments, replace=replace)
-    if answer is not None:
-        cache_answers(path, [answer])
-    return answer
-
-
-def compute_and_cache_all(
-    path: Path, run: str | None, on_progress: OnProgress, *, replace: bool
-) -> ComputeReport:
-    """Run every computation, then cache every analysis with its defaults, for one run or all.
-
-    Skip what the bank has no data for. Raises BankError; CallError if there is no such run.
-    """
-    from attnbank.ingest.derived.computations import compute
-    from attnbank.queries import open_bank
-
-    with open_bank(path) as bank:
-        if run is not None and run not in {*bank.runs()["name"], *map(str, bank.runs()["id"])}:
-            bank.run_of("best_head", run=run)  # raises the CallError for an unknown run
-    outcome = ComputeReport()
-    for step in STEPS:
-        try:
-            compute(path, step, run, replace=replace)
-        except (CallError, QueryError, ImportError) as error:
-            outcome.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    names = [name for name in all_analyses() if name not in STEPS]
-    left = deque(names)
-    while left:
-        answers: list[CachedAnswer] = []
-        with open_bank(path) as bank:
-            opened = time.monotonic()
-            while left and time.monotonic() - opened < _WRITES_AFTER:
-                on_progress(Progress("keeping", len(names) - len(left), len(names)))
-                name = left.popleft()
-                parameters = find_analysis(name).parameters
-                takes_run = any(parameter.name == "run" for parameter in parameters)
-                arguments = {"run": run} if run is not None and takes_run else {}
-                try:
-                    answer = _answer_analysis(bank, name, arguments, replace=replace)
-                except (CallError, QueryError) as error:
-                    outcome.skipped[name] = str(error).split("\n")[0].rstrip(".")
-                    continue
-                if answer is None:
-                    outcome.already += 1
-                else:
-                    outcome.cached.append(name)
-                    answers.append(answer)
-        if answers:
-            cache_answers(path, answers)
-    on_progress(Progress("keeping", len(names), len(names)))
-    return outcome
-
-
-def _answer_analysis(
-    bank: Bank, name: str, arguments: Mapping[str, Any], *, replace: bool
-) -> CachedAnswer | None:
-    from attnbank.queries.parameters import bind_values
-    from attnbank.queries.results import to_ipc
-
-    if not replace and bank.cached(name, **arguments) is not None:
-        return None
-    run = bank.run_of(name, **arguments)
-    if run is not None and not run.is_finished:
-        raise CallError(
-            f"The run {run.name} is unfinished, so the answer would soon be out of date.",
-            FINISH_IT,
-        )
-    bank.reads_cache = False
-    number = None if run is None else run.id
-    with bank.backend.answering():
-        analysis = find_analysis(name)
-        bound = bind_values(analysis, arguments)
-        question = answer_cache.question(bank.connection, analysis, bound, number)
-        state = answer_cache.state(bank.connection)
-    start = time.perf_counter()
-    rows = bank.query(name, **arguments)
-    seconds = time.perf_counter() - start
-    answer = to_ipc(rows)
-    if len(answer) > answer_cache.MOST_BYTES:
-        raise CallError(
-            f"The answer of {name} has {len(answer):,} bytes;"
-            f" the limit is {answer_cache.MOST_BYTES:,}.",
-            "Do not cache it: run the query when you need it.",
-        )
-    return CachedAnswer(
-        question, state, name, number, rows.height, answer, seconds,
-        code_version=provenance.version(), finished=provenance.now(),
-    )  # fmt: skip
 
 
 compute = Computations(

@@ -177,13 +177,14 @@ def _plot(ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], **v
         raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
 
     def draw(bank: Bank) -> Picture:
+        from attnbank.queries.drawing import Drawing
         from attnbank.queries.pictures import Size
 
-        cached = None if options.fresh else bank.cached(analysis.name, **arguments)
-        if cached is not None:
-            notify(f"Its rows were {cached.message}.")
+        answer = bank.answer(analysis.name, arguments, fresh=options.fresh)
+        if answer.cached is not None:
+            notify(f"Its rows were {answer.cached.message}.")
         look, size = options.look(stretch=options.stretch), Size(options.width, options.height)
-        return bank.picture(analysis.name, theme=options.theme, size=size, look=look, **arguments)
+        return Drawing(bank, answer).in_theme(options.theme, size, look)
 
     _write_picture(ctx, analysis.name, analysis.name, options, draw)
 
@@ -202,7 +203,6 @@ def _write_picture(
     if ending != ".json":
         require_extra(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
     with open_named_bank(ctx) as bank:
-        bank.reads_cache = not options.fresh
         picture = draw(bank)
         scale = options.scale or (_DOTS_OF_PAPER if options.column else 2.0)
         data = picture.as_bytes(ending, scale)
@@ -232,7 +232,7 @@ def head_card(ctx: click.Context, /, **values: Any) -> None:
     _write_picture(
         ctx, f"head_card --head {card.head}", f"head_{card.head}", options,
         lambda bank: bank.picture(
-            "head_card", theme=options.theme, look=options.look(), **vars(card)
+            "head_card", theme=options.theme, look=options.look(), fresh=options.fresh, **vars(card)
         ),
     )  # fmt: skip
 
@@ -412,8 +412,9 @@ PORT = 8417
     " other runs of its model. Repeat it to show further runs beside the first, one column each.",
     multiple=True,
 )
+@fresh_option
 @quiet_option()
-def report(ctx: click.Context, run: tuple[str, ...]) -> None:
+def report(ctx: click.Context, run: tuple[str, ...], fresh: bool) -> None:
     """Write a report: every table and figure of the papers that the bank has data for.
 
     The report is one HTML file without scripts, which loads nothing else and can be printed.
@@ -430,6 +431,7 @@ def report(ctx: click.Context, run: tuple[str, ...]) -> None:
             file,
             run=run or None,
             on_section=lambda done, total: display(Progress("answering", done, total)),
+            fresh=fresh,
         )
 
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -61,9 +61,6 @@ from attnbank.sql.registry import (
     find_analysis,
     load_user_analyses,
 )
-
-if TYPE_CHECKING:
-    from attnbank.queries import Bank
 
 
 def _load_user_queries(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -185,7 +182,7 @@ def _option_of(parameter: Parameter) -> Decorator:
 
 def _run_analysis(
     ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool,
-    show_sql: bool, dialect: str | None, engine: str, **_: Any,
+    show_sql: bool, dialect: str | None, **_: Any,
 ) -> None:  # fmt: skip
     if dialect is not None:
         from attnbank.queries.dialects import to_dialect
@@ -200,17 +197,13 @@ def _run_analysis(
         parameter.name: arguments.get(parameter.name, parameter.default)
         for parameter in analysis.parameters
     }
-    facts: dict[str, Any] = {"analysis": analysis.name, "parameters": all_arguments}
-    cached = None
     with open_source(ctx) as source:
-        if engine == "duckdb":
-            bank = cast("Bank", source)
-            bank.reads_cache = not fresh
-            cached = None if fresh else bank.cached(analysis.name, **arguments)
-            facts["kept_answer"] = None if cached is None else cached.message
-        frame = source.query(analysis.name, **arguments)
-        run = source.run_of(analysis.name, **arguments)
-        record(ctx, source, None if run is None else run.name, analysis.text, **facts)
+        answer = source.answer(analysis.name, arguments, fresh=fresh)
+        frame, run, cached = answer.rows, answer.run, answer.cached
+        record(
+            ctx, source, None if run is None else run.name, analysis.text, analysis=analysis.name,
+            parameters=all_arguments, kept_answer=None if cached is None else cached.message,
+        )  # fmt: skip
     titles = [] if run is None else [run_title(run)]
     if cached is not None:
         titles.append(cached.message if titles else f"Answer: {cached.message}")
@@ -302,9 +295,9 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
         running.on_count = lambda: check_reader(ctx)
         write_frames(ctx, running, count=lambda: running.count)
     if not running.count:
-        from attnbank.queries.parameters import analyses_called, reasons_without_rows
+        from attnbank.queries.answers import reasons_without_rows
 
-        if analyses_called(statement):
+        if parameters.analyses_called(statement):
             with open_named_bank(ctx) as bank:
                 for reason in reasons_without_rows(bank, statement):
                     notify(reason)

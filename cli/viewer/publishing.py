@@ -18,11 +18,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from attnbank.cli.commands.compute import compute_and_cache_all
 from attnbank.cli.output import format_bytes
 from attnbank.cli.viewer import colours, records
 from attnbank.cli.viewer.request import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.viewer.site import NAV
+from attnbank.ingest.derived.cached_answers import compute_and_cache_all
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
@@ -341,7 +341,8 @@ def _write_answer(
     bank = handle.bank
     with collecting_warnings() as notes:
         try:
-            frame = bank.query(analysis.name, **arguments)
+            answer = bank.answer(analysis.name, arguments)
+            frame = answer.rows
         except AttnbankError as error:
             reason = {"error": records.fault_record(error, bank, bank.path.name)}
             _write_json(folder / f"{analysis.name}.json", reason)
@@ -353,7 +354,7 @@ def _write_answer(
     if analysis.plot is None or not frame.height:
         return
     try:
-        drawing = Drawing(bank, analysis, frame, arguments)
+        drawing = Drawing(bank, answer)
         drawn = {theme: drawing.in_theme(theme) for theme in SCREENS}
     except AttnbankError:  # mostly too many rows for one picture; the page shows the table
         return

@@ -1,4 +1,4 @@
-"""The computations of `attnbank compute`: tables that SQL cannot fill fast enough, cached answers.
+"""The computations of `attnbank compute`: tables that SQL cannot fill fast enough.
 
 A step is an entry in STEPS, and a function of its name in a module, which returns the rows of a
 table of that name. Rows of the same run and values of the key options are replaced together.
@@ -6,7 +6,7 @@ table of that name. Rows of the same run and values of the key options are repla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from importlib import import_module
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.ingest.progress import OnProgress, ignore_progress
-from attnbank.sql import answer_cache, provenance, registry
-from attnbank.sql.answer_cache import CachedAnswer
+from attnbank.sql import provenance, registry
 from attnbank.sql.errors import FINISH_IT, CallError, require_extra
 
 if TYPE_CHECKING:
@@ -282,19 +281,3 @@ def _stored_row_count(
 
 def _values_as_text(values: Mapping[str, int | float | str]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
-
-
-def cache_answers(bank: str | Path, answers: Sequence[CachedAnswer]) -> None:
-    """Cache answers, in place of earlier ones to the same questions.
-
-    Raises BankError if the bank cannot be written.
-    """
-    from attnbank.ingest.store.writer import open_for_changes
-    from attnbank.sql.bank.connections import transaction
-
-    outcome = "answers cached earlier are unchanged"
-    with (
-        open_for_changes(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
-        transaction(connection, is_change=False),
-    ):
-        answer_cache.store(connection, answers)

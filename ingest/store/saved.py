@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.store.writer import insert_row, open_for_changes
+from attnbank.queries.bank import Bank
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
@@ -40,20 +41,16 @@ class SavedRelation:
     is_circular: bool | None = None
 
 
-class FindsPairs(Protocol):
-    """An open bank: `attnbank.open_bank(...)`."""
+class SavingBank(Bank):
+    """A bank that is open for reading, in which `save` stores relations."""
 
-    path: Path
-
-    def pairs(
-        self, request: str, *, dependent: str, head: str, run: str | int | None, within: str,
-        timeout: float,
-    ) -> tuple[Any, str, bool]:  # fmt: skip
-        """The frame of the pairs of a request, their SELECT, and whether it reads attention."""
+    def save(self, name: str, request: str, *, dependent: str, head: str, **options: Any) -> int:
+        """Save the pairs that a request finds, as `save_relation`; return their number."""
+        return save_relation(self, name, request, dependent=dependent, head=head, **options)
 
 
 def save_relation(
-    bank: FindsPairs,
+    bank: Bank,
     name: str,
     request: str,
     *,

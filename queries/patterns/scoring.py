@@ -17,7 +17,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning
 
 if TYPE_CHECKING:
-    from attnbank.queries.backend import AnyBank
+    from attnbank.queries.answers import AnyBank
 
 # The name of the pairs as a relation; no relation of a corpus has brackets.
 RELATION = "(request)"

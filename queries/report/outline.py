@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.backend import AnyBank
+from attnbank.queries.answers import AnyBank
 from attnbank.queries.pictures import Picture
 
 
@@ -167,21 +167,21 @@ _STANFORD = frozenset({"dobj", "prep", "pobj"})
 
 
 def compare(
-    bank: AnyBank, name: str, run: dict[str, Any], controls: Sequence[str] = ()
-) -> PaperComparison:
+    bank: AnyBank, name: str, run: dict[str, Any], controls: Sequence[str] = (),
+    *, fresh: bool = False,
+) -> PaperComparison:  # fmt: skip
     """Published figures beside ours, of relations also of `controls`. Raises as `Bank.query`."""
     figures = published()[name]
     values = {**figures.get("values", {}), **run}
     if "relation" in figures:
-        ours = _by_relation(bank, figures["compares"], values)
-        beside = [
-            _by_relation(bank, figures["compares"], {**values, "run": control})
-            for control in controls
-        ]
+        ours, *beside = (
+            _by_relation(bank, figures["compares"], of_run, fresh=fresh)
+            for of_run in (values, *({**values, "run": control} for control in controls))
+        )
         rows = _relations(figures["relation"], ours, beside)
     else:
         controls = ()
-        frame = bank.query(figures["compares"], **values)
+        frame = bank.answer(figures["compares"], values, fresh=fresh).rows
         if "model" in figures:
             rows = _models(figures["model"], frame)
         elif "probe" in figures:
@@ -206,9 +206,11 @@ Row = dict[str, Any]
 Heads = tuple[dict[str, Row], dict[str, Row]]
 
 
-def _by_relation(bank: AnyBank, analysis: str, values: dict[str, Any]) -> Heads:
-    plain = bank.query(analysis, **values).to_dicts()
-    possessive = bank.query(analysis, **values, possessive=True).to_dicts()
+def _by_relation(bank: AnyBank, analysis: str, values: dict[str, Any], *, fresh: bool) -> Heads:
+    plain, possessive = (
+        bank.answer(analysis, given, fresh=fresh).rows.to_dicts()
+        for given in (values, values | {"possessive": True})
+    )
     return {row["relation"]: row for row in plain}, {row["relation"]: row for row in possessive}
 
 

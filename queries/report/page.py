@@ -51,12 +51,13 @@ Named = str | int | Sequence[str | int] | None
 
 
 def write_report(
-    bank: Requests, path: str | Path | None, run: Named, on_section: OnSection | None
-) -> str | None:
+    bank: Requests, path: str | Path | None, run: Named, on_section: OnSection | None,
+    *, fresh: bool = False,
+) -> str | None:  # fmt: skip
     """Write the report, or return its text without `path`, as `Bank.report` says."""
     if path is not None:
         check_place(path, bank.path)
-    text = page(bank, run, on_section or (lambda done, total: None))
+    text = page(bank, run, on_section or (lambda done, total: None), fresh=fresh)
     if path is None:
         return text
     with outputs.output_file(path, bank.path) as file:
@@ -79,7 +80,7 @@ def need_packages() -> None:
     require_extra("A report", "report", "jinja2", "vl_convert")
 
 
-def page(bank: Requests, run: Named, on_section: OnSection) -> str:
+def page(bank: Requests, run: Named, on_section: OnSection, *, fresh: bool = False) -> str:
     """The report as an HTML document, with what the bank cannot answer; `run` is its main run.
 
     Of several runs that is the first; all stand side by side.
@@ -96,9 +97,9 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         # The page says that a run is unfinished where it describes the run.
         warnings.simplefilter("ignore", AttnbankWarning)
         listed = [chapter for chapter in chapters() if of.is_causal or not chapter.is_causal]
-        answers, seconds = _answer_sections(bank, listed, of, on_section)
+        answers, seconds = _answer_sections(bank, listed, of, on_section, fresh=fresh)
         several = sides() if subjects[1:] else ()
-        beside = [(section, side_by_side(bank, section, subjects)) for section in several]
+        beside = [(side, side_by_side(bank, side, subjects, fresh=fresh)) for side in several]
     answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
     with bank.backend.answering():
         every = contents.summarize_bank(bank.backend)
@@ -154,7 +155,7 @@ def _template() -> jinja2.Template:
 
 
 def _answer_sections(
-    bank: Requests, listed: Sequence[Chapter], of: Subject, on_section: OnSection
+    bank: Requests, listed: Sequence[Chapter], of: Subject, on_section: OnSection, *, fresh: bool
 ) -> tuple[dict[str, SectionAnswer | Missing], dict[str, float]]:
     """What the bank says to each section, by its key, and how many seconds that took."""
     sections = [section for chapter in listed for section in chapter.sections]
@@ -163,7 +164,7 @@ def _answer_sections(
     for done, section in enumerate(sections):
         on_section(done, len(sections))
         begun = time.perf_counter()
-        answers[section.key] = answer = answer_section(bank, section, of)
+        answers[section.key] = answer = answer_section(bank, section, of, fresh=fresh)
         if isinstance(answer, SectionAnswer):
             seconds[section.key] = time.perf_counter() - begun
     on_section(len(sections), len(sections))

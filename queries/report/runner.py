@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents, pictures
-from attnbank.queries.backend import AnyBank
+from attnbank.queries.answers import Answer, AnyBank
 from attnbank.queries.drawing import Drawing
 from attnbank.queries.patterns.scoring import control_runs
 from attnbank.queries.report.outline import (
@@ -87,7 +87,9 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
     return Subject(main, run is not None, runs, bool(facts["is_causal"][0]))
 
 
-def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnswer | Missing:
+def answer_section(
+    bank: Requests, section: Section, of: Subject, *, fresh: bool = False
+) -> SectionAnswer | Missing:
     """Answer a section, or say why the bank cannot and what to type. Raises BankError."""
     analysis = registry.find_analysis(section.analysis)
     beside: list[str] = []
@@ -103,8 +105,8 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         else:
             run = _run_for(bank, analysis, of)
         values = {**section.values, **run, **_control_of(bank, analysis, run)}
-        cached = bank.cached(analysis.name, **values) if bank.reads_cache else None
-        rows = bank.query(analysis.name, **values)
+        answer = bank.answer(analysis.name, values, fresh=fresh)
+        rows = answer.rows
         if not rows.height:
             why = analysis.empty or "nothing matches"
             raise QueryError(f"{analysis.name} has no rows: {why}.")
@@ -113,7 +115,7 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
     compared = None
     if section.published is not None:
         with suppress(CallError, QueryError):  # it may need more than the section itself
-            compared = compare(bank, section.published, run, beside)
+            compared = compare(bank, section.published, run, beside, fresh=fresh)
     return SectionAnswer(
         section=section,
         title=analysis.title,
@@ -121,9 +123,9 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         rows=rows,
         statement=analysis.text,
         command=_query(bank, "query", analysis.name, values),
-        drawn=_draw_section(bank, section, rows, values),
+        drawn=_draw_section(bank, section, answer, values),
         comparison=compared,
-        kept=None if cached is None else cached.finished,
+        kept=None if answer.cached is None else answer.cached.finished,
         rule=_rule(bank, analysis, run, of),
     )
 
@@ -168,7 +170,7 @@ def _rule(bank: AnyBank, analysis: Analysis, values: Mapping[str, Any], of: Subj
 
 
 def side_by_side(
-    bank: Requests, side: ComparedSide, subjects: Sequence[Subject]
+    bank: Requests, side: ComparedSide, subjects: Sequence[Subject], *, fresh: bool = False
 ) -> pl.DataFrame | None:
     """A row for each thing, a column for the run of each subject; None where none has an answer.
 
@@ -182,7 +184,7 @@ def side_by_side(
         analysis = registry.find_analysis(side.analysis)
         try:
             values = _run_for(bank, analysis, of)
-            frame = bank.query(side.analysis, **values)
+            frame = bank.answer(side.analysis, values, fresh=fresh).rows
         except (CallError, QueryError):
             continue
         rows: list[tuple[tuple[str, ...], Any, str]]
@@ -267,7 +269,7 @@ def _candidates(bank: AnyBank, analysis: Analysis) -> list[Candidate]:
 
 
 def _draw_section(
-    bank: Requests, section: Section, rows: pl.DataFrame, values: dict[str, Any]
+    bank: Requests, section: Section, answer: Answer, values: dict[str, Any]
 ) -> SectionPicture | None:
     pictured = registry.find_analysis(section.picture)
     if pictured.plot is None:
@@ -276,14 +278,14 @@ def _draw_section(
         if pictured.name != section.analysis:
             accepted = {parameter.name for parameter in pictured.parameters}
             values = {name: value for name, value in values.items() if name in accepted}
-            rows = bank.query(pictured.name, **values)
+            answer = bank.answer(pictured.name, values, fresh=answer.is_fresh)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told elsewhere
-            picture = Drawing(bank, pictured, rows, values).in_theme()
+            picture = Drawing(bank, answer).in_theme()
     except (CallError, QueryError):
         return None  # too many panels, or nothing that has a place: the table says it all
     command = _query(bank, "plot", pictured.name, values, "-o", f"{pictured.name}.svg")
-    return SectionPicture(pictured.name, rows, command, picture)
+    return SectionPicture(pictured.name, answer.rows, command, picture)
 
 
 # The placeholder of a command for a corpus that only the reader knows.

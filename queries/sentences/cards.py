@@ -72,7 +72,9 @@ _OF_DECODERS = (
 _MIN_TARGETS = 100
 
 
-def head_card(bank: Requests, options: CardOptions, theme: str, look: Look | None) -> HeadCard:
+def head_card(
+    bank: Requests, options: CardOptions, theme: str, look: Look | None, *, fresh: bool = False
+) -> HeadCard:
     """The picture of one head. Raises CallError for a head, relation or run that is not there."""
     run = _choose_run(bank, options.run_name)
     with bank.backend.answering():
@@ -86,7 +88,7 @@ def head_card(bank: Requests, options: CardOptions, theme: str, look: Look | Non
         warnings.warn(message, UnfinishedRunWarning, stacklevel=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AttnbankWarning)  # it was said above
-        reader = _Reader(bank, run, heads[0], controls[0] if controls else None)
+        reader = _Reader(bank, run, heads[0], controls[0] if controls else None, fresh=fresh)
         facts = reader.facts(options.relation, names, look)
     return HeadCard(facts, theme, look)
 
@@ -105,9 +107,9 @@ class _Reader:
     """Reads the facts of one head of a run; `notes` are sentences on what is not there."""
 
     def __init__(
-        self, bank: Requests, run: Run, head: tuple[int, int], control: str | None
+        self, bank: Requests, run: Run, head: tuple[int, int], control: str | None, *, fresh: bool
     ) -> None:
-        self.bank, self.run, self.control = bank, run, control
+        self.bank, self.run, self.control, self.fresh = bank, run, control, fresh
         self.layer, self.head = head
         self.name = f"{self.layer}-{self.head}"
         self.notes: list[str] = []
@@ -151,8 +153,11 @@ class _Reader:
 
     def of_head(self, analysis: str, run: str | None = None, **values: Any) -> pl.DataFrame:
         """The rows of an analysis for the head."""
-        frame = self.bank.query(analysis, run=run or self.run.name, **values)
-        return frame.filter(layer=self.layer, head=self.head)
+        rows = self.rows(analysis, run or self.run.name, **values)
+        return rows.filter(layer=self.layer, head=self.head)
+
+    def rows(self, analysis: str, run: str, **values: Any) -> pl.DataFrame:
+        return self.bank.answer(analysis, {"run": run, **values}, fresh=self.fresh).rows
 
     def relations(self) -> list[RelationRow]:
         """The relations that are found above the best fixed offset, the significant ones first."""
@@ -223,12 +228,12 @@ class _Reader:
         """The rows of an analysis for a relation, asked once for those of the trees."""
         if analysis not in self.answers:
             with suppress(CallError, QueryError):
-                self.answers[analysis] = self.bank.query(analysis, run=run)
+                self.answers[analysis] = self.rows(analysis, run)
         rows = self.answers.get(analysis)
         if rows is not None and (own := rows.filter(relation=relation)).height:
             return own
         with suppress(CallError, QueryError):  # a relation that was saved from a request
-            return self.bank.query(analysis, run=run, relation=relation)
+            return self.rows(analysis, run, relation=relation)
         return None
 
     def behaviours(self) -> Iterator[BehaviourRow]:

@@ -19,8 +19,8 @@ from command_line import Cli, run_python
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.commands.compute import compute_and_cache
-from attnbank.ingest.derived.computations import STEPS, cache_answers
+from attnbank.ingest.derived.cached_answers import cache_answers, compute_and_cache
+from attnbank.ingest.derived.computations import STEPS
 from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import open_bank
@@ -84,8 +84,7 @@ def test_they_hold_for_this_version_and_this_text(
         assert opened.query("best_head", run=run.id)["n"].unique().to_list() == [77]
         assert opened.query("best_head", subtypes=False)["n"].unique().to_list() == [77]
         assert opened.query("best_head", subtypes=True)["n"].n_unique() > 1  # another question
-        opened.reads_cache = False
-        assert opened.query("best_head").equals(rows)
+        assert opened.answer("best_head", fresh=True).rows.equals(rows)
     with monkeypatch.context() as patch:
         statement = registry.shared()["pair_hit"]
         changed = replace(statement, body=statement.body.replace("ratio(", "1.0 * ratio(", 1))
@@ -194,19 +193,18 @@ def _is_cached(bank: Path) -> bool:
 
 @pytest.mark.slow
 def test_the_rows_are_those_that_are_computed(whole: Path) -> None:
-    with open_bank(whole) as bank, open_bank(whole) as other:
-        other.reads_cache = False
+    with open_bank(whole) as bank:
         for name, analysis in analyses().items():
-            computed = other.query(name)
+            computed = bank.answer(name, fresh=True).rows
             assert computed.columns == [column.name for column in analysis.columns]
             assert computed.height > 0 or name == "figure_5", name  # the weights are random
             if name in STEPS:
                 continue
-            result = bank.cached(name)
-            assert result is not None, name
-            assert bank.query(name).equals(result.rows)
+            answer = bank.answer(name)
+            assert answer.cached is not None, name
+            assert answer.rows.equals(answer.cached.rows)
             # Sums of weights depend on the order in which threads come to them.
-            assert_frame_equal(result.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
+            assert_frame_equal(answer.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
 
 
 def test_an_answer_holds_until_the_bank_changes(bank: Path) -> None:
@@ -303,8 +301,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path, cli: Cli) -
 )
 def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
     with open_bank(own) as bank:
-        bank.reads_cache = False
-        rows = bank.query("best_head")
+        rows = bank.answer("best_head", fresh=True).rows
     change_bank(own, statement)
     with open_bank(own) as bank:
         assert bank.cached("best_head") is None
@@ -349,10 +346,8 @@ def test_a_reason_is_told_once_for_all_analyses(
 
 
 def test_a_long_answer_is_not_kept(read: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnbank.cli.commands import compute as keeping
-
     monkeypatch.setattr(answer_cache, "MOST_BYTES", 1_000)
     with pytest.raises(CallError, match="the limit is 1,000"):
-        keeping.compute_and_cache(read, "head_accuracy", {"subtypes": True}, replace=False)
+        compute_and_cache(read, "head_accuracy", {"subtypes": True}, replace=False)
     with open_bank(read) as bank:
         assert bank.cached("head_accuracy", subtypes=True) is None
