@@ -95,13 +95,13 @@ def main() -> None:
             connection = open_to_write(path, version(), WRITER)
             corpus = find_corpus_files(options)
             corpora.write_corpus_once(connection, CheckedCorpus(corpus), ignore_progress)
-            planner = Planner(model.input_tokenizer, "word", max_tokens, options.batch_tokens)
+            planner = Planner(model.input_tokenizer, options, max_tokens)
             of_model = find_or_insert_model(connection, model.facts)
             run = start_run(
                 connection,
                 RunSpec(1, of_model, model.facts, options, max_tokens, str(model.device)),
             )
-            facts = RunFacts(run.id, 1, "mean", options.decimals)
+            facts = RunFacts(run.id, 1, options)
             began, began_cpu = time.perf_counter(), time.process_time()
             with malloc_tuned():
                 run_batches(
@@ -151,7 +151,7 @@ def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Pat
     connection = open_to_write(path, version(), WRITER)
     merging = writing = 0.0
     weights = 0
-    with malloc_tuned(), Writer(connection, facts) as writer:
+    with malloc_tuned(), Writer(connection, facts.run) as writer:
         for batch in batches:
             attentions = model.attentions(*pad_batch(batch, model.input_tokenizer.padding))
             start = time.process_time()

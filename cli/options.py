@@ -320,6 +320,7 @@ def field_options(kind: type[Any], *names: str, **more: dict[str, Any]) -> Decor
     for name in names or dict.fromkeys([*own, *by_name]):
         field = by_name[name]
         attributes = {**field.metadata, **more.get(name, {})}
+        attributes.pop("in_name", None)
         flag = attributes.pop("flag", name.replace("_", "-"))
         flags = f"--{flag} {attributes.pop('short', '')} {name}"
         attributes.pop("group", None)

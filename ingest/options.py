@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from attnbank.ingest.corpora.document import LEFT_OUT, Problem
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import MOST, read_shards
+from attnbank.sql.matching import shaping_columns
 from attnbank.sql.option_fields import check_values, flag_of, option
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ class IngestOptions:
         " special, excluded from maxima like [CLS], since heads rest on it; or word, like any"
         " other.",
         choices=get_args(FirstWord),
+        in_name="first-word",
     )
     max_tokens: int | None = _of_inputs(
         None,
@@ -198,10 +200,12 @@ class IngestOptions:
         " for sentences.",
         least=1,
         metavar="N",
+        in_name="max{}",
     )
     truncate: bool = _of_inputs(
         False,
         "With --context document: keep only the first input of each document, as in the paper.",
+        in_name="truncated",
     )
     shard: str | None = _of_part(
         None,
@@ -215,6 +219,7 @@ class IngestOptions:
         least=1,
         most=MOST_SEED,
         metavar="N",
+        in_name="limit{}",
     )
     seed: int = _of_part(
         0,
@@ -222,6 +227,7 @@ class IngestOptions:
         least=0,
         most=MOST_SEED,
         metavar="SEED",
+        in_name="seed{}",
     )
     measure: Measure = _of_result(
         "weights",
@@ -245,16 +251,19 @@ class IngestOptions:
         least=1,
         most=7,
         metavar="N",
+        in_name="{}d",
     )
     gradients: bool = _of_result(
         False,
         "Also store the gradient of the masked-language-model loss with respect to each attention"
         " weight (needs a model with that head, and --unit token).",
+        in_name="gradients",
     )
     ablate: Ablate | None = _of_result(
         None,
         "Also store the masked-language-model loss with each head (or each layer) disabled.",
         choices=get_args(Ablate),
+        in_name="ablate-{}",
     )
     replacement: Replacement = _of_result(
         "uniform",
@@ -263,7 +272,12 @@ class IngestOptions:
         choices=get_args(Replacement),
     )
     mask_seed: int = _of_result(
-        0, "Seed of the masks of --gradients and --ablate.", least=0, most=MOST_SEED, metavar="SEED"
+        0,
+        "Seed of the masks of --gradients and --ablate.",
+        least=0,
+        most=MOST_SEED,
+        metavar="SEED",
+        in_name="mask{}",
     )
     replace: bool = _of_result(False, "Start the run over if it is already in the bank.")
 
@@ -273,6 +287,41 @@ class IngestOptions:
         corpora = tuple(str(corpus) if isinstance(corpus, Path) else corpus for corpus in several)
         object.__setattr__(self, "corpora", corpora)
         object.__setattr__(self, "bank", Path(self.bank))
+
+    @classmethod
+    def of_run(cls, run: Mapping[str, Any]) -> Self:
+        """Return the options that shaped a run, from its row in the bank."""
+        shape = {name: run[name] for name in _shaping_fields() if run[name] is not None}
+        return cls((), Path(), bos_token=shape.pop("bos", None), **shape)
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """The columns of `run` that are options, before the model is known.
+
+        None for an option without effect.
+        """
+        is_drawn = self.context == "pair" or self.limit is not None
+        return {name: getattr(self, name) for name in _shaping_fields()} | {
+            "shard": read_shards(self.shard).text,
+            "seed": self.seed if is_drawn else None,
+            "replacement": self.replacement if self.ablate else None,
+            "mask_seed": self.mask_seed if self.masked else None,
+        }
+
+    @property
+    def in_name(self) -> list[str]:
+        """What of the name of a run says which options are not the defaults."""
+        values = vars(self) | {
+            "shard": read_shards(self.shard).label,
+            "bos": self.bos and "bos",
+        }
+        if self.bos_token is not None:
+            values["bos"] = "bos-" + re.sub(r"[^\w.-]+", "", self.bos_token)
+        return [
+            own.metadata.get("in_name", "{}").format(values[name])
+            for name, own in _shaping_fields().items()
+            if values[name] != own.default
+        ]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -297,6 +346,12 @@ class IngestOptions:
     def masked(self) -> bool:
         """Whether inputs are also run with masked tokens, which needs the model's MLM head."""
         return self.gradients or self.ablate is not None
+
+
+def _shaping_fields() -> dict[str, Field[Any]]:
+    """Return the options that shape a run, in the order of its columns."""
+    own = {option.name: option for option in fields(IngestOptions)}
+    return {name: own[name] for name in shaping_columns() if name in own}
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,6 @@ class Work:
     `device` is that of the machine that planned the run.
     """
 
-    options: IngestOptions
     facts: RunFacts
     model: ModelFacts
     device: str
@@ -195,7 +194,7 @@ def ingest_to_export(
         raise unwritten(folder, error) from error
 
     def run_parts(pending: PendingRun) -> None:
-        _run_parts(engine(workspace.export), workspace, bank_options, pending)
+        _run_parts(engine(workspace.export), workspace, pending)
 
     report = ingest_run(bank_options, on_progress, run_parts)
     files: dict[str, list[ExportedFile]] = {}
@@ -255,12 +254,10 @@ def _check_target(folder: str | Path) -> Path:
     return target
 
 
-def _run_parts(
-    engine: Engine, workspace: _Workspace, options: IngestOptions, pending: PendingRun
-) -> None:
+def _run_parts(engine: Engine, workspace: _Workspace, pending: PendingRun) -> None:
     workspace.delete_uncommitted(pending.done)
     facts = pending.model.facts
-    work = Work(options, pending.facts, facts, str(pending.model.device))
+    work = Work(pending.facts, facts, str(pending.model.device))
     with pending.connection.cursor() as reading:
         parts = split_batches(pending.batches(cursor_query(reading)), facts.layers * facts.heads)
         with postponed() as interrupts, pending.writer() as writer:
@@ -312,7 +309,7 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> WrittenPart:
             batch_rows.tables[table] for batch_rows in rows if table in batch_rows.tables
         ]:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
-            splits = work.facts.decimals is None or table not in ROUNDED
+            splits = work.facts.options.decimals is None or table not in ROUNDED
             count = _write_rows_file(
                 folder / path, table, pa.concat_tables(table_rows), splits_floats=splits
             )
@@ -334,12 +331,12 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> WrittenPart:
 
 @lru_cache(maxsize=1)
 def _load_model_once(work: Work) -> Model:
-    model = load_model(work.options, work.device)
+    model = load_model(work.facts.options, work.device)
     for name in ("sha256", "tokenizer_sha256"):
         if getattr(model.facts, name) != getattr(work.model, name):
             what = "tokenizer" if name.startswith("tokenizer") else "weights"
             raise AttnbankError(
-                f"The model {work.options.model} does not have the same {what} on a machine of the"
+                f"The model {model.facts.name} does not have the same {what} on a machine of the"
                 " cluster as here.",
                 "Put the same files there, or name a commit of the hub (--revision).",
             )

@@ -26,7 +26,7 @@ from attnbank.ingest.candidate_inputs import (
 )
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.options import Edges, Multiword, Unit
+from attnbank.ingest.options import IngestOptions
 
 _UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are special tokens")
 USUAL_LENGTH = 128  # tokens; of longer inputs the weights (quadratic) limit a batch, not the tokens
@@ -55,7 +55,6 @@ class PlanKey(NamedTuple):
     """What tells the plans of the runs of a series apart; the rest of a Planner is the same."""
 
     corpus: int
-    batch_tokens: int
     batching: Batching
     earlier_batch_tokens: tuple[tuple[int, int], ...]
 
@@ -69,20 +68,11 @@ class Planner:
     """Makes the batches of a run from the corpus in the bank."""
 
     input_tokenizer: InputTokenizer
-    unit: Unit
+    options: IngestOptions
     max_tokens: int
-    batch_tokens: int
-    context: str = "sentence"
-    truncate: bool = False
-    limit: int | None = None
-    seed: int = 0
-    multiword: Multiword = "written"
     batching: Batching = "padded"
-    edges: Edges = "cut"
-    # Special tokens, if an input that has no others is skipped, because nothing can be masked.
-    never_masked: frozenset[int] | None = None
-    # Budgets that applied before `batch_tokens`, in order: (last batch, tokens). A run that resumes
-    # with smaller batches must number the earlier ones as before.
+    # Budgets that applied before `options.batch_tokens`, in order: (last batch, tokens). A run that
+    # resumes with smaller batches must number the earlier ones as before.
     earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
     # Batches by plan, for the runs of a series; the first run fills it.
     shared: SharedPlans | None = field(default=None, compare=False)
@@ -90,7 +80,7 @@ class Planner:
     @property
     def is_part(self) -> bool:
         """Whether only a part of the corpus is used: a sample, or truncated documents."""
-        return self.truncate or self.limit is not None
+        return self.options.truncate or self.options.limit is not None
 
     def plan(
         self, query: Query, corpus: int, on_inputs: Callable[[int], None] = lambda inputs: None
@@ -102,7 +92,7 @@ class Planner:
         """
         if self.shared is None:
             return self._make_plan(query, corpus, on_inputs)
-        key = PlanKey(corpus, self.batch_tokens, self.batching, self.earlier_batch_tokens)
+        key = PlanKey(corpus, self.batching, self.earlier_batch_tokens)
         if key in self.shared:
             sentences, batches = self.shared[key]
             return Plan(sentences, iter(batches))
@@ -116,23 +106,23 @@ class Planner:
         # Reads the corpus twice, so that no more than a window of drafts is in memory.
         first = _report_every_thousand(self._drafts(query, corpus), on_inputs)
         drafts = self._drafts(query, corpus)
-        if self.limit is None:
+        if self.options.limit is None:
             sentence_count = sum(
                 len(draft.sentences) for draft in first if isinstance(draft, Draft)
             )
             return Plan(sentence_count, self._batches(drafts))
-        sample = sample_inputs(first, self.limit, self.seed)
+        sample = sample_inputs(first, self.options.limit, self.options.seed)
         return Plan(sum(sample.values()), self._batches(select_sampled(drafts, sample)))
 
     def _drafts(self, query: Query, corpus: int) -> Iterator[Draft | Skip]:
-        tokenizer = self.input_tokenizer
-        sentences = tokenise_sentences(query, corpus, tokenizer, self.multiword, self.edges)
-        frame = tokenizer.pair if self.context == "pair" else tokenizer.single
+        tokenizer, options = self.input_tokenizer, self.options
+        sentences = tokenise_sentences(query, corpus, tokenizer, options.multiword, options.edges)
+        frame = tokenizer.pair if options.context == "pair" else tokenizer.single
         room = TokenBudget(self.max_tokens, frame.count)
-        if self.context == "pair":
-            return pair_drafts(sentences, room, seed=self.seed, parted=bool(frame.around[1]))
-        if self.context == "document":
-            return document_drafts(sentences, room, first_only=self.truncate)
+        if options.context == "pair":
+            return pair_drafts(sentences, room, seed=options.seed, parted=bool(frame.around[1]))
+        if options.context == "document":
+            return document_drafts(sentences, room, first_only=options.truncate)
         return sentence_drafts(sentences, room)
 
     def _batches(self, items: Iterator[Draft | Skip]) -> Iterator[Batch]:
@@ -140,9 +130,11 @@ class Planner:
 
         A batch ends where one more input would take more than `batch_tokens`, including padding, or
         more attention weights than that many tokens in inputs of 128; or where the model cannot run
-        it together with the others (`batching`). The skips of a window are in its first batch.
+        it together with the others (`batching`). The skips of a window are in its first batch. An
+        input of special tokens alone is skipped if the run masks tokens.
         """
-        number, is_sentence = 0, self.context == "sentence"
+        number, is_sentence = 0, self.options.context == "sentence"
+        tokenizer, unit = self.input_tokenizer, self.options.unit
         for drafts, skips in _group_by_window(items):
             drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
             skipped = 0 if self.is_part else len(skips)
@@ -156,8 +148,8 @@ class Planner:
                     batch = Batch(number + 1)
                 batch.effort += _effort(draft) * of_effort
                 batch.sentence_count += len(draft.sentences)
-                model_input = draft.finish(self.input_tokenizer, self.unit, is_sentence=is_sentence)
-                if self.never_masked is None or model_input.encoded.maskable(self.never_masked):
+                model_input = draft.finish(tokenizer, unit, is_sentence=is_sentence)
+                if not self.options.masked or model_input.encoded.maskable(tokenizer.special):
                     batch.inputs.append(model_input)
                 else:
                     batch.skips += [sentence.skip(*_UNMASKABLE) for sentence in draft.sentences]
@@ -172,7 +164,7 @@ class Planner:
         if self.batching == "equal" and len(batch.inputs[0].encoded.ids) != draft.tokens:
             return False
         earlier = (tokens for last, tokens in self.earlier_batch_tokens if batch.number <= last)
-        budget = next(earlier, self.batch_tokens)
+        budget = next(earlier, self.options.batch_tokens)
         padded = draft.tokens * (len(batch.inputs) + 1)
         return padded * max(draft.tokens, USUAL_LENGTH) <= budget * USUAL_LENGTH
 

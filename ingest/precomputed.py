@@ -197,13 +197,11 @@ class PrecomputedRun:
                 )
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
-                run.id, corpus, options.subword, options.decimals,
-                unknown=_UNKNOWN_ID, largest=options.largest, rows=self._kind_of_rows,
-                measure=options.measure,
-            )  # fmt: skip
+                run.id, corpus, options, unknown=_UNKNOWN_ID, rows=self._kind_of_rows
+            )
             had = "select sentence from sequence where run = ?"
             self._done = {id for (id,) in self._connection.execute(had, [run.id]).fetchall()}
-            self._writer = stack.enter_context(Writer(self._connection, self._run))
+            self._writer = stack.enter_context(Writer(self._connection, run.id))
             self._stack = stack.pop_all()
         self._is_open = True
         return self

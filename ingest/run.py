@@ -101,8 +101,9 @@ def ingest_run(
     assert checked is not None
     tokenizer = configure_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, tokenizer, model.facts.max_positions)
-    planner = planner_of(options, tokenizer, max_tokens, series.plans if series else None)
-    planner = replace(planner, batching=model.batching)
+    planner = Planner(
+        tokenizer, options, max_tokens, model.batching, shared=series.plans if series else None
+    )
     with gc_frozen(), open_for_ingest(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
         model_id = runs.find_or_insert_model(connection, model.facts)
@@ -113,7 +114,7 @@ def ingest_run(
         run = runs.find_same_run(connection, spec)
         if run is None:
             maps = _maps_per_input(options, model.facts)
-            sized = connection, corpus_id, planner, maps, options, on_progress
+            sized = connection, corpus_id, planner, maps, on_progress
             if series is None:
                 _warn_if_large(*sized)
             elif not series.has_estimate:
@@ -125,17 +126,13 @@ def ingest_run(
             return _report(connection, run.id, state, checked)
         if state == "resumed":
             run = runs.reduce_batch_tokens(connection, run, options.batch_tokens)
-        planner = replace(
-            planner, batch_tokens=run.batch_tokens, earlier_batch_tokens=run.earlier_batch_tokens
-        )
+        planner = replace(planner, earlier_batch_tokens=run.earlier_batch_tokens)
         rows: RowSums = "lengths"
         if options.measure in NORMALISED_MEASURES:
             rows = "parts" if model.facts.sinks and options.measure == "weights" else "shares"
         facts = RunFacts(
-            run.id, corpus_id, options.subword, options.decimals,
-            options.context, tokenizer.unknown, options.largest, rows,
-            model.facts.layer_numbers, options.measure,
-        )  # fmt: skip
+            run.id, corpus_id, options, tokenizer.unknown, rows, model.facts.layer_numbers
+        )
         progress = ProgressCounter(on_progress)
 
         def saved() -> str:
@@ -279,8 +276,8 @@ def estimate(
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
                 result, _ = _estimate_run(
-                    connection, corpus_id, planner_of(options, tokenizer, max_tokens),
-                    _maps_per_input(options, described), options, on_progress,
+                    connection, corpus_id, Planner(tokenizer, options, max_tokens),
+                    _maps_per_input(options, described), on_progress,
                 )  # fmt: skip
         except (duckdb.Error, AttnbankError, OSError) as error:
             if not is_full_disk(error):
@@ -314,10 +311,10 @@ def _warn_if_large(
     corpus: int,
     planner: Planner,
     maps: int,
-    options: IngestOptions,
     on_progress: OnProgress,
 ) -> None:
     """Warn if a run of long inputs takes more bytes than LARGE, the free disk or the memory."""
+    options = planner.options
     if options.context == "sentence" or options.keep == "peaks":
         return
     ((words,),) = connection.execute(
@@ -329,7 +326,7 @@ def _warn_if_large(
     large = min(LARGE, free, memory_bytes())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # an upper bound is enough: an exact count tokenizes the whole corpus
-    expected, sums = _estimate_run(connection, corpus, planner, maps, options, on_progress)
+    expected, sums = _estimate_run(connection, corpus, planner, maps, on_progress)
     if expected.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
@@ -362,14 +359,14 @@ def _estimate_run(
     corpus: int,
     planner: Planner,
     maps: int,
-    options: IngestOptions,
     on_progress: OnProgress,
 ) -> tuple[Estimate, int]:
     """Count what a run would write, with `maps` maps of each input.
 
     Also returns the bytes of peaks and sums alone, which --keep peaks would write.
     """
-    result = Estimate(departures=corpora.count_violations(connection, corpus))
+    options, result = planner.options, Estimate()
+    result.departures = corpora.count_violations(connection, corpus)
     ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
@@ -402,20 +399,6 @@ def _estimate_run(
     sums = maps * (positions * _BYTES_PER_POSITION + result.inputs * _BYTES_PER_MAP)
     result.bytes = round(weights + gradients + sums)
     return result, round(sums)
-
-
-def planner_of(
-    options: IngestOptions,
-    opened: InputTokenizer,
-    max_tokens: int,
-    shared: SharedPlans | None = None,
-) -> Planner:
-    """Return the planner of a run with these options; runs of a series share their plans."""
-    return Planner(
-        opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
-        options.limit, options.seed, options.multiword, edges=options.edges,
-        never_masked=opened.special if options.masked else None, shared=shared,
-    )  # fmt: skip
 
 
 def configure_tokenizer(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
+from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.ids import WHOLE, Shards, read_shards
 from attnbank.sql.messages import escape_control
@@ -58,12 +59,23 @@ _SAME = {
 }
 _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _WHAT_IS_SAME = {"corpus": "content and annotation", "model": "weights and tokenizer"}
-# The columns and options in which two runs must agree to be one, beside those of `_SourceRun`.
-_RUN = (
-    "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
-    "first_word", "bos", "measure",
+# The columns of `run` that do not shape its rows. Its heads follow from its model and its measure.
+_DESCRIPTIVE = (
+    "id", "name", "model", "corpus", "heads", "options", "code_version", "started", "finished",
 )  # fmt: skip
-_OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
+# What the others are called where they are not options of an ingest.
+_WORDS = {
+    "reading": "way of reading words (run.reading)",
+    "batching": "way of batching (run.batching)",
+}
+
+
+def shaping_columns() -> list[str]:
+    """The columns of `run` in which two runs of one corpus and model must agree to be the same.
+
+    An option of an ingest has the name of its field in `IngestOptions`.
+    """
+    return [name for name in columns_of_this_format()["run"] if name not in _DESCRIPTIVE]
 
 
 def invalid_source(label: str, reason: str) -> BankError:
@@ -103,11 +115,11 @@ class Catalog:
                 raise invalid_source(label, f"its run {row['name']} has no corpus or model")
         for table, shards in self.shards.items():
             for id, row in self.rows[table].items():
-                text = row["shard"] if table == "corpus" else (row["options"] or {}).get("shard")
                 try:
-                    shards[id] = read_shards(text)
+                    shards[id] = read_shards(row["shard"])
                 except ValueError:
-                    fault = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
+                    text = str(row["shard"])[:40]
+                    fault = f"its {table} {row['name']} has an invalid shard: {text!r}"
                     raise invalid_source(label, fault) from None
 
 
@@ -303,7 +315,6 @@ class _SourceRun:
     model: Entry
 
     def __post_init__(self) -> None:
-        options = self.row["options"] or {}
         parts = self.catalog.parts[self.row["id"]]
         libraries = (parts[0]["libraries"] or {}) if parts else {}
         self.place: Place = (self.catalog.number, self.row["id"])
@@ -313,15 +324,15 @@ class _SourceRun:
         self.order = (not self.is_finished, not self.shards.is_whole, -len(self.shards.numbers))
         self.label = f"The run {self.row['name']} of {self.catalog.label}"
         self.plain = _name_with_shards(self.row["name"], self.shards)
-        own = {name: self.row[name] for name in _RUN}
-        own |= {name: options.get(name) for name in _OPTIONS}
-        self.key = {f"--{name.replace('_', '-')}": value for name, value in own.items()}
-        self.key["way of reading words (run.reading)"] = self.row["reading"]
-        self.key["way of batching (run.batching)"] = self.row["batching"]
+        self.key = {
+            _WORDS.get(name, f"--{name.replace('_', '-')}"): self.row[name]
+            for name in shaping_columns()
+            if name != "shard"
+        }
         self.of_shards = {"version of attnbank": self.row["code_version"]}
         for name in ("transformers", "tokenizers"):
             self.of_shards[f"version of {name}"] = libraries.get(name)
-        self.of_shards["--strict"] = options.get("strict")
+        self.of_shards["--strict"] = (self.row["options"] or {}).get("strict")
 
 
 @dataclass
@@ -413,13 +424,6 @@ class _RunMatcher:
 
     def _columns_of_parts(self, chosen: list[_SourceRun], has: Shards) -> Row:
         """What of the row of a run of several parts is not that of the first one."""
-        # The place of a batch is in its own shard.
-        of_shard = ("shard", "earlier_batch_tokens")
-        options = {
-            name: value
-            for name, value in (chosen[0].row["options"] or {}).items()
-            if name not in of_shard
-        }
         parts = [part for run in chosen for part in run.catalog.parts[run.row["id"]]]
         differ = {
             "device": [part["device"] for part in parts],
@@ -437,7 +441,7 @@ class _RunMatcher:
             )
         finished = [run.row["finished"] for run in chosen]
         return {
-            "options": options | ({} if has.text is None else {"shard": has.text}),
+            "shard": has.text,
             "started": min(run.row["started"] for run in chosen),
             "finished": None if None in finished else max(finished),
         }
@@ -485,11 +489,17 @@ def _differences(first: _SourceRun, other: _SourceRun) -> str:
         differences.append(f"model{named}{f', by {what}' if what else ''}")
     theirs = other.key | other.of_shards
     differences += [
-        f"{words} ({theirs[words] or 'none'}, not {value or 'none'})"
+        f"{words} ({_value_text(theirs[words])}, not {_value_text(value)})"
         for words, value in (first.key | first.of_shards).items()
         if theirs[words] != value
     ]
     return ", ".join(differences)
+
+
+def _value_text(value: object) -> str:
+    if value is None or value is False:
+        return "none"
+    return "true" if value is True else str(value)
 
 
 def _preferred(matched: Matched) -> list[int]:

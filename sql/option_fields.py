@@ -23,7 +23,8 @@ def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
 
     `more` may have `choices`; the inclusive bounds of a number, `least` and `most` (default: MOST),
     or the exclusive ones, `above` and `below`; `is_bytes` for a size; `is_seconds` for a time;
-    `metavar`; `flag`, if it is not named like the field; and `short`, a short flag.
+    `metavar`; `flag`, if it is not named like the field; `short`, a short flag; and `in_name`, how
+    the name of a run says it.
     """
     if "least" in more and "below" not in more:
         more.setdefault("most", MOST)

@@ -154,7 +154,7 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
     choices = [
         template.format(_describe_shard(row[name]) if name == "shard" else row[name])
         for name, template in _CHOICES.items()
-        if row[name] is not None
+        if row[name] is not None and row[name] is not False
     ]
     stored = f"{row['weights']:,} {name_of_measure(row['measure'])}"
     if (row["keep"] or "").startswith("top:"):

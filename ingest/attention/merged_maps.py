@@ -27,7 +27,7 @@ from torch import Tensor
 
 from attnbank.ingest.models.attention_behaviour import ROW_SUM
 from attnbank.ingest.models.tokenizer import Encoded, Position
-from attnbank.ingest.options import Measure, Subword
+from attnbank.ingest.options import IngestOptions, Subword
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -90,14 +90,10 @@ class RunFacts:
 
     run: int
     corpus: int
-    subword: Subword
-    decimals: int | None
-    context: str = "sentence"
+    options: IngestOptions
     unknown: int | None = None  # id of the unknown token
-    largest: int | None = None  # number of weights stored of each distribution; None: all
     rows: RowSums = "shares"  # what the rows of its maps sum to
     layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
-    measure: Measure = "weights"
 
 
 @dataclass
@@ -130,15 +126,16 @@ class _InputAccumulator:
     def add(self, maps: Floats, buffer: Floats, facts: RunFacts) -> None:
         """Merge `maps` [N, T, T] into `buffer` (N times `square`), and find peaks and sums."""
         pooled = buffer.reshape(len(maps), self.pieces.positions, -1)
-        merge_pieces(maps, self.pieces, facts.subword, pooled)
+        options, largest = facts.options, facts.options.largest
+        merge_pieces(maps, self.pieces, options.subword, pooled)
         self.is_unnormalised |= is_unnormalised(pooled, facts.rows)
         if self.is_unnormalised:
             return
         self.peaks.append(find_peaks(pooled, self.pieces.candidates))
-        if facts.largest:
-            self.largest.append(find_largest(pooled, facts.largest, facts.decimals))
-        if facts.decimals is not None:
-            np.round(pooled, facts.decimals, out=pooled)
+        if largest:
+            self.largest.append(find_largest(pooled, largest, options.decimals))
+        if options.decimals is not None:
+            np.round(pooled, options.decimals, out=pooled)
         self.sums.append(map_sums(pooled, self.positions))
 
 
@@ -153,10 +150,10 @@ def merge_maps(inputs: Sequence[Encoded], attentions: Maps, facts: RunFacts) -> 
     heads = attentions.heads
     maps = attentions.layers * heads
     accumulators = [
-        _InputAccumulator.from_encoded(encoded, is_pooled=facts.measure != "weights")
+        _InputAccumulator.from_encoded(encoded, is_pooled=facts.options.measure != "weights")
         for encoded in inputs
     ]
-    with_weights = facts.largest is None
+    with_weights = facts.options.largest is None
     ends = np.cumsum([accumulator.square for accumulator in accumulators]) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
     longest = max(accumulator.tokens for accumulator in accumulators)
@@ -185,7 +182,7 @@ def merge_maps(inputs: Sequence[Encoded], attentions: Maps, facts: RunFacts) -> 
         [concatenate_parts(result.peaks) for result in unskipped],
         [concatenate_parts(result.sums) for result in unskipped],
         [result.pieces.candidates for result in unskipped],
-        [concatenate_parts(result.largest) for result in unskipped] if facts.largest else [],
+        [concatenate_parts(result.largest) for result in unskipped if result.largest],
     )
 
 

@@ -85,11 +85,12 @@ def run_model(
     if not batch.inputs:
         return
     inputs = pad_batch(batch, model.input_tokenizer.padding)
-    if facts.measure == "weights":
+    if facts.options.measure == "weights":
         model.stream_attentions(*inputs, on_layer)
         return
     encodings = [model_input.encoded for model_input in batch.inputs]
-    maps = compute_maps(model, PaddedInputs(encodings, *inputs), facts.measure, facts.subword)
+    padded, options = PaddedInputs(encodings, *inputs), facts.options
+    maps = compute_maps(model, padded, options.measure, options.subword)
     while maps:
         on_layer(maps.pop(0))
 
@@ -137,9 +138,9 @@ def _add_tables(
     )
     tables["sequence"] = _sequence_rows(rows.batch, inputs, facts)
     tables["position"] = _position_rows(inputs, facts)
-    if facts.largest is None:
+    if facts.options.largest is None:
         tables["attention"] = index.distributions("weights", merged.weights)
-    elif facts.largest:
+    elif facts.options.largest:
         tables["attention_top"] = index.attention_top(merged.largest)
     tables["attention_map"] = index.attention_map(merged.sums)
     tables["peak"] = index.peak(merged.peaks, merged.candidates)
@@ -254,7 +255,7 @@ def _sequence_rows(number: int, inputs: list[Input], facts: RunFacts) -> pa.Tabl
     rows = []
     for model_input in inputs:
         id = row_id(facts.run, model_input.ordinal)
-        sentence = model_input.sentences[0].id if facts.context == "sentence" else None
+        sentence = model_input.sentences[0].id if facts.options.context == "sentence" else None
         sizes = len(model_input.encoded.positions), len(model_input.encoded.ids)
         rows.append((id, facts.run, number, model_input.document, sentence, *sizes))
     return _arrow_table(_SEQUENCE, rows)

@@ -38,9 +38,9 @@ from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import MINILM, IngestOptions
-from attnbank.ingest.planning import Batch
+from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
-from attnbank.ingest.run import configure_tokenizer, planner_of
+from attnbank.ingest.run import configure_tokenizer
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches
 from attnbank.ingest.store.writer import insert_row, open_for_changes, rows_by_name
 from attnbank.sql import provenance, registry
@@ -409,18 +409,12 @@ class _SurprisalJob:
         self.scorer = Scorer(self.model, options.batch_tokens)
         if self.sets:
             _ = self.model.attention  # it may be refused: before anything is written
-        stored_options, tokens = run["options"] or {}, options.batch_tokens
-        ingest_options = IngestOptions(
-            (), Path(), facts.name, context=run["context"],
-            multiword=run["multiword"] or "written", edges=run["edges"] or "cut",
-            bos_token=run["bos"], truncate="truncate" in stored_options,
-            limit=int(stored_options["limit"]) if "limit" in stored_options else None,
-            seed=int(stored_options.get("seed", 0)),
-            # Smaller batches for many sets, so that a process that is killed loses less.
-            batch_tokens=min(tokens, max(256, 8 * tokens // max(8, len(self.sets)))),
-        )  # fmt: skip
-        self.tokenizer = configure_tokenizer(ingest_options, self.model.input_tokenizer)
-        self.planner = planner_of(ingest_options, self.tokenizer, run["max_tokens"])
+        # Smaller batches for many sets, so that a process that is killed loses less.
+        tokens = options.batch_tokens
+        tokens = min(tokens, max(256, 8 * tokens // max(8, len(self.sets))))
+        shape = replace(IngestOptions.of_run(run), unit="word", batch_tokens=tokens)
+        self.tokenizer = configure_tokenizer(shape, self.model.input_tokenizer)
+        self.planner = Planner(self.tokenizer, shape, run["max_tokens"])
 
     def _run_batches(self, unmeasured: dict[str, list[Pair]], report: SurprisalReport) -> None:
         # The 0-based heads of each set by the 0-based index of their layer.

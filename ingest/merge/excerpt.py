@@ -234,10 +234,10 @@ class _Taking:
             self._rows(f"update main.run set keep = 'peaks' where id in ({_listed(self.bare)})")
         for run in self.cut:
             name = literal(f"{self.chosen[run]}, first {self.inputs}")
-            limit = literal(str(self.inputs))
             self._rows(
-                f"update main.run set name = {name}, options = map_concat(coalesce(options,"
-                f" map {{}}), map {{'limit': {limit}, 'taken': 'first'}}) where id = {run}"
+                f'update main.run set name = {name}, "limit" = {self.inputs}, options ='
+                f" map_concat(coalesce(options, map {{}}), map {{'taken': 'first'}})"
+                f" where id = {run}"
             )
             self._rows(
                 "update main.run_part set unknown_words = null, misspelled_words = null,"

@@ -201,11 +201,11 @@ class PendingRun:
     def shape(self) -> tuple[int, int]:
         """The number of layers, and of maps in each."""
         known = self.model.facts
-        return known.layers, 1 if self.facts.measure in LAYER_MEASURES else known.heads
+        return known.layers, 1 if self.facts.options.measure in LAYER_MEASURES else known.heads
 
     def writer(self, turns: AbstractContextManager[object] = NO_LOCK) -> Writer:
         """Return the writer of the rows."""
-        return Writer(self.connection, self.facts, turns)
+        return Writer(self.connection, self.facts.run, turns)
 
 
 # Runs batches and writes their rows. If it raises, the bank has whole batches only.
@@ -296,19 +296,19 @@ class Writer:
     """Context manager that writes the rows of batches, several batches in a transaction.
 
     After an error or an interrupt it commits, unless a batch is half written: then it rolls the
-    transaction back. Without `facts`, the rows are not the attention of a run, whose row in the
-    bank then stays as it is. `clock` returns seconds.
+    transaction back. It counts the batches of `run`; without one, the rows are not the attention of
+    a run. `clock` returns seconds.
     """
 
     def __init__(
         self,
         connection: DuckDBPyConnection,
-        facts: RunFacts | None = None,
+        run: int | None = None,
         turns: AbstractContextManager[object] = NO_LOCK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection
-        self._facts = facts
+        self._run = run
         self._turns = turns
         self._clock = clock
         self._open: collections.Counter[str] = collections.Counter()  # of the transaction
@@ -365,12 +365,12 @@ class Writer:
         # DuckDB cannot checkpoint while a statement that began before the commit is still read.
         with self._turns:
             self.write_sums()
-            if self._facts is not None:
+            if self._run is not None:
                 sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
                 counts = [self._open[name] for name in _COUNTED]
                 self._connection.execute(
                     f"update run_part set batches = ?, {sums} where run = ?",
-                    [self._last_batch, *counts, self._facts.run],
+                    [self._last_batch, *counts, self._run],
                 )
             self._connection.execute("commit")
             self._open.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,18 +19,10 @@ from attnbank.ingest.store.writer import insert_row, next_id, rows_by_name
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
-from attnbank.sql.ids import read_shards
 from attnbank.sql.matching import unique
+from attnbank.sql.names import quoted
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
-# How an option appears in the name of a run if it is not the default.
-_NAME_PARTS = {
-    "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
-    "max_tokens": "max{}", "measure": "{}", "decimals": "{}d", "keep": "{}",
-    "first_word": "first-word", "bos": "{}", "shard": "{}", "truncate": "truncated",
-    "limit": "limit{}", "seed": "seed{}", "gradients": "gradients", "ablate": "ablate-{}",
-    "replacement": "{}", "mask_seed": "mask{}",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,11 +56,8 @@ class RunSpec:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of `run` that identify it, besides some options (`_shaping_options`)."""
-        named = (
-            "context", "unit", "subword", "multiword", "edges", "decimals", "keep", "measure",
-        )  # fmt: skip
-        return {name: getattr(self.options, name) for name in named} | {
+        """The columns of `run` that identify it: what it is of, and what shapes it."""
+        return self.options.shape | {
             "corpus": self.corpus,
             "model": self.model_id,
             "max_tokens": self.max_tokens,
@@ -77,7 +65,6 @@ class RunSpec:
             "batching": self.batching,
             "first_word": self.first_word,
             "bos": self.bos,
-            "heads": 1 if self.options.measure in LAYER_MEASURES else self.facts.heads,
         }
 
 
@@ -108,41 +95,37 @@ def find_or_insert_model(connection: DuckDBPyConnection, facts: ModelFacts) -> i
 
 def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | None:
     """Find the newest run of the same model over the same corpus with the same options."""
-    shape = _shaping_options(spec.options)
-    for row in _matching_rows(connection, "run", spec.columns):
-        options = row["options"] or {}
-        # Options without effect are None here, and missing in the row.
-        if any(options.get(name) != value for name, value in shape.items()):
-            continue
-        # "7:1024 9:512" is 1024 up to batch 7, then 512.
-        budgets = (budget.split(":") for budget in options.get("earlier_batch_tokens", "").split())
-        # Only a finished run has several parts, and the versions of one do not matter.
-        (part,) = rows_by_name(
-            connection.execute(
-                "select sum(batches)::int as batches, max(batch_tokens) as batch_tokens,"
-                " string_agg(distinct device, ' + ' order by device) as device,"
-                " any_value(libraries) as libraries from run_part where run = ?",
-                [row["id"]],
-            )
+    rows = _matching_rows(connection, "run", spec.columns)
+    if not rows:
+        return None
+    # Only a finished run has several parts, and how batches of one were made does not matter.
+    (part,) = rows_by_name(
+        connection.execute(
+            "select sum(batches)::int as batches, max(batch_tokens) as batch_tokens,"
+            " string_agg(distinct device, ' + ' order by device) as device,"
+            " any_value(libraries) as libraries,"
+            " any_value(earlier_batch_tokens) as earlier_batch_tokens from run_part where run = ?",
+            [rows[0]["id"]],
         )
-        return StoredRun(
-            id=row["id"],
-            name=row["name"],
-            batch_tokens=part["batch_tokens"],
-            batches=part["batches"],
-            device=part["device"],
-            finished=row["finished"] is not None,
-            versions=_decisive_versions(row["code_version"], part["libraries"]),
-            earlier_batch_tokens=tuple((int(last), int(tokens)) for last, tokens in budgets),
-        )
-    return None
+    )
+    earlier = part.pop("earlier_batch_tokens") or ()
+    return StoredRun(
+        id=rows[0]["id"],
+        name=rows[0]["name"],
+        finished=rows[0]["finished"] is not None,
+        versions=_decisive_versions(rows[0]["code_version"], part.pop("libraries")),
+        earlier_batch_tokens=tuple(
+            (budget["last_batch"], budget["batch_tokens"]) for budget in earlier
+        ),
+        **part,
+    )
 
 
 def _matching_rows(
     connection: DuckDBPyConnection, table: str, columns: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the rows of a table in which columns have these values, the newest first."""
-    same = " and ".join(f"{name} is not distinct from ?" for name in columns)
+    same = " and ".join(f"{quoted(name)} is not distinct from ?" for name in columns)
     statement = f"select * from {table} where {same} order by id desc"
     return rows_by_name(connection.execute(statement, [*columns.values()]))
 
@@ -169,24 +152,19 @@ def reduce_batch_tokens(
 ) -> StoredRun:
     """Reduce the batch size of an unfinished run, from its next batch on.
 
-    The earlier sizes are stored in `run.options`, because the plan of the run depends on them.
+    The earlier sizes are stored, too, because the plan of the run depends on them.
     """
     if batch_tokens >= run.batch_tokens:
         return run
     earlier = run.earlier_batch_tokens
     if run.batches > (earlier[-1][0] if earlier else 0):
         earlier = (*earlier, (run.batches, run.batch_tokens))
-    text = " ".join(f"{last}:{tokens}" for last, tokens in earlier)
+    stored = [{"last_batch": last, "batch_tokens": tokens} for last, tokens in earlier]
     with transaction(connection):
         connection.execute(
-            "update run_part set batch_tokens = ? where run = ?", [batch_tokens, run.id]
+            "update run_part set batch_tokens = ?, earlier_batch_tokens = ? where run = ?",
+            [batch_tokens, stored or None, run.id],
         )
-        if text:
-            connection.execute(
-                "update run set options = map_concat(options, map {'earlier_batch_tokens': ?})"
-                " where id = ?",
-                [text, run.id],
-            )
     return replace(run, batch_tokens=batch_tokens, earlier_batch_tokens=earlier)
 
 
@@ -236,22 +214,23 @@ def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str
 
 def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
     """Insert the row of a new run."""
-    options = spec.options
-    number, started = next_id(connection, "run"), provenance.now()
+    options, columns = spec.options, spec.columns
+    number, name = next_id(connection, "run"), _run_name(connection, spec)
+    version, libraries, started = provenance.version(), provenance.libraries(), provenance.now()
     with transaction(connection):
         insert_row(
-            connection, "run", **spec.columns, id=number, name=_run_name(connection, spec),
-            options=_stored_options(options), code_version=provenance.version(), started=started,
+            connection, "run", **columns, id=number, name=name,
+            heads=1 if options.measure in LAYER_MEASURES else spec.facts.heads,
+            options=_stored_options(options), code_version=version, started=started,
         )  # fmt: skip
         insert_row(
-            connection, "run_part", run=number, shard=read_shards(options.shard).text, batches=0,
-            batch_tokens=options.batch_tokens, device=spec.device,
-            libraries=provenance.libraries(), started=started, unknown_words=0,
-            joined_words=0, misspelled_words=spec.misspelled_words,
+            connection, "run_part", run=number, shard=columns["shard"], batches=0,
+            batch_tokens=options.batch_tokens, device=spec.device, libraries=libraries,
+            started=started, unknown_words=0, joined_words=0,
+            misspelled_words=spec.misspelled_words,
         )  # fmt: skip
-    run = find_same_run(connection, spec)
-    assert run is not None
-    return run
+    versions = _decisive_versions(version, libraries)
+    return StoredRun(number, name, options.batch_tokens, 0, False, spec.device, versions)
 
 
 def finish_run(connection: DuckDBPyConnection, run: int) -> None:
@@ -273,21 +252,9 @@ def _run_name(connection: DuckDBPyConnection, spec: RunSpec) -> str:
     A number is added to a name that is used, for instance by a run of the model before its files
     changed.
     """
-    options = spec.options
     named = "select name from corpus where id = ?"
     ((corpus,),) = connection.execute(named, [spec.corpus]).fetchall()
-    values = vars(options) | {
-        "shard": read_shards(options.shard).label,
-        "bos": options.bos and "bos",
-    }
-    if options.bos_token is not None:
-        values["bos"] = "bos-" + re.sub(r"[^\w.-]+", "", options.bos_token)
-    parts = [corpus, _model_name(connection, spec)]
-    parts += [
-        pattern.format(values[name])
-        for name, pattern in _NAME_PARTS.items()
-        if values[name] != getattr(IngestOptions, name)  # the default
-    ]
+    parts = [corpus, _model_name(connection, spec), *spec.options.in_name]
     used = connection.execute("select name from run").fetchall()
     return unique("/".join(parts), [name for (name,) in used])
 
@@ -316,7 +283,7 @@ def _model_name(connection: DuckDBPyConnection, spec: RunSpec) -> str:
 
 
 def _stored_options(options: IngestOptions) -> dict[str, str]:
-    """Return the options that are not columns of `run`, as text, for its column `options`."""
+    """Return how a run was asked for, as text, for its column `options`."""
     names = (
         "model", "format", "spacy", "split", "name", "revision", "device", "skip_bad", "strict",
         "trust_remote_code",
@@ -325,21 +292,4 @@ def _stored_options(options: IngestOptions) -> dict[str, str]:
     given_options = {
         name: str(value) for name, value in values.items() if value not in (None, False)
     }
-    shape = {name: value for name, value in _shaping_options(options).items() if value is not None}
-    return given_options | shape | {"corpora": "\n".join(options.paths)}
-
-
-def _shaping_options(options: IngestOptions) -> dict[str, str | None]:
-    """Return the options besides columns of `run` that change its rows; None if without effect."""
-    is_drawn = options.context == "pair" or options.limit is not None
-    shape = {
-        "shard": read_shards(options.shard).text,
-        "truncate": "true" if options.truncate else None,
-        "limit": options.limit,
-        "seed": options.seed if is_drawn else None,
-        "gradients": "true" if options.gradients else None,
-        "ablate": options.ablate,
-        "replacement": options.replacement if options.ablate else None,
-        "mask_seed": options.mask_seed if options.masked else None,
-    }
-    return {name: None if value is None else str(value) for name, value in shape.items()}
+    return given_options | {"corpora": "\n".join(options.paths)}

@@ -17,6 +17,7 @@ from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, translate_errors
 from attnbank.sql.ids import LARGEST_OWNER
+from attnbank.sql.names import quoted
 
 # One thread leaves the other cores to the model, and wrote the same rows in half the time.
 WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}
@@ -78,7 +79,8 @@ def insert_row(connection: DuckDBPyConnection, table: str, **values: Any) -> Non
     """Insert one row, its values by column."""
     marks = ", ".join("?" for _ in values)
     connection.execute(
-        f"insert into {table} ({', '.join(values)}) values ({marks})", [*values.values()]
+        f"insert into {table} ({', '.join(map(quoted, values))}) values ({marks})",
+        [*values.values()],
     )
 
 

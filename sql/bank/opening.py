@@ -336,13 +336,12 @@ def _lost_row(connection: DuckDBPyConnection) -> str | None:
 
 def _row_of_another_shard(connection: DuckDBPyConnection) -> str | None:
     """A corpus or run with a document that is not in its shard; `sql/ids.py` says which are."""
-    of_a_run = "id in (select document from sequence where run = $id)"
-    for kind, column, condition in (
-        ("corpus", "shard", "corpus = $id"),
-        ("run", "options['shard']", of_a_run),
+    for kind, condition in (
+        ("corpus", "corpus = $id"),
+        ("run", "id in (select document from sequence where run = $id)"),
     ):
         for id, name, text in connection.execute(
-            f"select id, left(name, 40), {column} from {kind} where {column} is not null"
+            f"select id, left(name, 40), shard from {kind} where shard is not null"
         ).fetchall():
             try:
                 shards = read_shards(text)

@@ -38,27 +38,35 @@ create table run (  -- One pass of one model over one corpus, with every option 
     context varchar not null check (context in ('sentence', 'document', 'pair')),
     unit varchar not null check (unit in ('word', 'token')),
     subword varchar not null check (subword in ('mean', 'first')),
+    multiword varchar,
+    edges varchar,
     max_tokens integer not null,  -- Longest input in tokens, special tokens included; longer ones are in skipped.
+    measure varchar,
     decimals smallint,
+    keep varchar,
+    first_word varchar,
+    bos varchar,
+    shard varchar,  -- The part of the documents that it is over (3/16, 1-2+4/5); null for all of them.
+    truncate boolean,  -- Whether only the first input of each document was taken.
+    "limit" bigint,  -- Inputs in its random sample; null for all inputs.
+    seed bigint,  -- Seed of the sample, and of where pairs are split; null where nothing was drawn.
+    gradients boolean,  -- Whether gradient has its rows.
+    ablate varchar,  -- What ablation has the loss without: heads or layers; null for nothing.
+    replacement varchar,  -- What replaced the weights of a disabled head: uniform or zero; null where none was.
+    mask_seed bigint,  -- Seed of the masks of gradients and ablation; null where nothing was masked.
+    reading smallint,
+    batching varchar,
+    heads smallint,
     options map(varchar, varchar),
     code_version varchar not null,  -- Version of attnbank that wrote the run.
     started timestamp not null,  -- When it started, UTC; of several parts the first.
-    finished timestamp,
-    reading smallint,
-    multiword varchar,
-    keep varchar,
-    batching varchar,
-    edges varchar,
-    first_word varchar,
-    bos varchar,
-    measure varchar,
-    heads smallint
+    finished timestamp
 );
 comment on column run.context is 'What one input of the model is: a sentence, whole sentences of a document, or a pair of segments.';
 comment on column run.unit is 'What a position is: a word (pieces merged, section 4.1 of the paper) or a token.';
 comment on column run.subword is 'Attention from a split word: the mean over its pieces (the paper) or its first piece (the published code).';
 comment on column run.decimals is 'Decimals that the weights of attention and attention_top are rounded to; null for unrounded. Table peak is never rounded.';
-comment on column run.options is 'Further options of the run, by name: shard (3/16: the part of the documents), limit (inputs in its random sample) and seed among them.';
+comment on column run.options is 'How it was asked for, by option: the files of the corpus, the model as it was named, the device and others that change no row.';
 comment on column run.finished is 'When its last batch was committed, UTC; of several parts the last; null while it is unfinished.';
 comment on column run.reading is 'How words were given to the tokenizer. 3: each with the white space before it, as in the text, and what is written like a special token as text. 2, in older runs: such a word as that token. 1 or null: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
 comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place.';
@@ -81,10 +89,12 @@ create table run_part (
     finished timestamp,  -- When its last batch was committed, UTC; null while it is unfinished.
     unknown_words integer,
     joined_words integer,
-    misspelled_words integer
+    misspelled_words integer,
+    earlier_batch_tokens struct(last_batch integer, batch_tokens integer)[]
 );
 comment on table run_part is 'How each part of a run was made: one row, or one for each shard of a run that was merged of shards.';
 comment on column run_part.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
+comment on column run_part.earlier_batch_tokens is 'Budgets of its first batches, where memory ran out and it was resumed with a smaller one: each with the last batch that it applied to, in order. Null where all batches had batch_tokens.';
 comment on column run_part.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
 comment on column run_part.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, splits differently than each word alone: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
 comment on column run_part.misspelled_words is 'Words whose tokens, in a run that was given (add_run), do not spell them, marks, case and accents aside; of the batches committed so far. Null where the tokens were attnbank''s own, or were not to spell words.';
@@ -99,7 +109,7 @@ create table skipped (
     reason varchar not null,
     detail varchar not null  -- The reason in words.
 );
-comment on table skipped is 'A sentence that was left out, and why. Nothing is dropped without a row here, except what run.options[''limit''] passes over.';
+comment on table skipped is 'A sentence that was left out, and why. Nothing is dropped without a row here, except what run."limit" passes over.';
 comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-placed, not-normalised, nothing-to-mask, truncated, unpaired, cut-off, empty, not-given, or an error id of the readers).';
 
 create table preferred_run (

@@ -15,13 +15,7 @@ with described_run as (
         model.architecture,
         model.layers as model_layers,
         model.heads as model_heads,
-        model.random_seed, model.tokenizer_sha256,
-        concat(
-            'limit ', coalesce(map_extract_value(run.options, 'limit'), ''),
-            ' seed ', coalesce(map_extract_value(run.options, 'seed'), ''),
-            ' shard ', coalesce(map_extract_value(run.options, 'shard'), ''),
-            ' truncate ', coalesce(map_extract_value(run.options, 'truncate'), '')
-        ) as part
+        model.random_seed, model.tokenizer_sha256
     from run
     inner join model on model.id = run.model
 ),
@@ -47,7 +41,14 @@ likest_control as (
         order by
             case when control.model_name = own_run.model_name then 0 else 1 end,
             case when control.tokenizer_sha256 is not distinct from own_run.tokenizer_sha256 then 0 else 1 end,
-            case when control.part = own_run.part then 0 else 1 end,
+            case
+                when control."limit" is not distinct from own_run."limit"
+                    and control.seed is not distinct from own_run.seed
+                    and control.shard is not distinct from own_run.shard
+                    and control.truncate is not distinct from own_run.truncate
+                    then 0
+                else 1
+            end,
             case when control.max_tokens = own_run.max_tokens then 0 else 1 end,
             case when coalesce(control.multiword, 'parts') = coalesce(own_run.multiword, 'parts') then 0 else 1 end,
             case when coalesce(control.edges, 'cut') = coalesce(own_run.edges, 'cut') then 0 else 1 end

@@ -31,7 +31,7 @@ with like_anchor as (
         partition by run.corpus
         order by
             case when run.id = anchor.id then 0 else 1 end,
-            case when map_extract_value(run.options, 'limit') is null then 0 else 1 end,
+            case when run."limit" is null then 0 else 1 end,
             case when coalesce(run.multiword, 'parts') = coalesce(anchor.multiword, 'parts') then 0 else 1 end,
             case when coalesce(run.edges, 'cut') = coalesce(anchor.edges, 'cut') then 0 else 1 end,
             case when preferred_run.run is null then 1 else 0 end,

@@ -20,7 +20,7 @@ select
     coalesce(model.causal, false) as is_causal,
     run.context, run.unit,
     run.finished is not null as is_finished,
-    map_extract_value(run.options, 'limit') is null as is_whole,
+    run."limit" is null as is_whole,
     preferred_run.run is not null as is_preferred,
     $usual is null or $usual = 'sentence' or run.context = $usual as is_usual,
     coalesce(

@@ -26,8 +26,8 @@ inner join model as anchor_model
 where anchor.id = $anchor
     and run.finished is not null
     and model.step is not null
-    and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(anchor.options, 'limit')
-    and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(anchor.options, 'seed')
+    and run."limit" is not distinct from anchor."limit"
+    and run.seed is not distinct from anchor.seed
 qualify row_number() over (
     partition by model.step order by case when run.id = anchor.id then 0 else 1 end, run.id desc
 ) = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from attnbank.ingest.attention.merged_maps import (
     merge_pieces,
 )
 from attnbank.ingest.models.tokenizer import Encoded, Position
+from attnbank.ingest.options import IngestOptions
 
 LAYERS, HEADS = 3, 4
 COUNTS = ([1, 1, 2, 1], [1, 3, 1, 2, 1, 1], [1, 1, 1], [1, 2, 4, 1, 1])
@@ -84,10 +86,10 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     attentions = _attentions()
     for at in unnormalised:
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
+    keep = "weights" if with_weights else "peaks"
+    options = IngestOptions(("x",), Path("x"), decimals=decimals, keep=keep)
     found = merged_maps.merge_maps(
-        INPUTS,
-        merged_maps.Maps.from_list(attentions),
-        merged_maps.RunFacts(1, 1, "mean", decimals, largest=None if with_weights else 0),
+        INPUTS, merged_maps.Maps.from_list(attentions), merged_maps.RunFacts(1, 1, options)
     )
     kept = [at for at in range(len(INPUTS)) if at not in unnormalised]
     alone = [_alone(at, decimals) for at in kept]

@@ -134,10 +134,10 @@ def test_a_run_is_found_again_by_what_shapes_it(tmp_path: Path, options_for: Opt
     assert state(**pair) == ("new", "pair/token/max90")
     assert state(**pair, seed=2) == ("new", "pair/token/max90/seed2")
     assert state(**pair, seed=2) == ("unchanged", "pair/token/max90/seed2")
-    shapes = "select options['truncate'], options['limit'], options['seed'] from run order by id"
+    shapes = 'select truncate, "limit", seed from run order by id'
     assert query_bank(bank, shapes) == [
-        (None, None, None), ("true", None, None), (None, "4", "0"), (None, "4", "1"),
-        (None, None, "0"), (None, None, "2"),
+        (False, None, None), (True, None, None), (False, 4, 0), (False, 4, 1),
+        (False, None, 0), (False, None, 2),
     ]  # fmt: skip
 
 

@@ -236,15 +236,14 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
         assert ingest(options(path, few, folder, **one)).state == "unchanged"
     result = query_bank(
         path,
-        "select name, options['ablate'], options['replacement'], options['mask_seed']"
-        " from run order by id",
+        "select name, ablate, replacement, mask_seed from run order by id",
     )
     model = folder.name
     assert result == [
-        (f"instructions/{model}/ablate-heads", "heads", "uniform", "0"),
-        (f"instructions/{model}/ablate-heads/zero", "heads", "zero", "0"),
-        (f"instructions/{model}/ablate-layers", "layers", "uniform", "0"),
-        (f"instructions/{model}/ablate-layers/mask4", "layers", "uniform", "4"),
+        (f"instructions/{model}/ablate-heads", "heads", "uniform", 0),
+        (f"instructions/{model}/ablate-heads/zero", "heads", "zero", 0),
+        (f"instructions/{model}/ablate-layers", "layers", "uniform", 0),
+        (f"instructions/{model}/ablate-layers/mask4", "layers", "uniform", 4),
     ]
     assert [len(rows(path, run)) for run in (1, 2, 3, 4)] == [13, 13, 4, 4]
     whole = [rows(path, run)[0][4] for run in (1, 2, 3, 4)]

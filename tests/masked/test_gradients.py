@@ -308,16 +308,14 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
     second = ingest(options(path, press, folder, mask_seed=1))
     third = ingest(options(path, press, folder, gradients=False))
     assert (second.state, third.state) == ("new", "new")
-    result = query_bank(
-        path, "select name, options['gradients'], options['mask_seed'] from run order by id"
-    )
+    result = query_bank(path, "select name, gradients, mask_seed from run order by id")
     same = query_bank(
         path,
         "select count(*) from (select first.gradients from gradient as first"
         " where gradients in (select gradients from gradient where sequence > 4)"
         " and sequence <= 4 and layer = 1)",
     )[0]
-    assert [row[1:] for row in result] == [("true", "0"), ("true", "1"), (None, None)]
+    assert [row[1:] for row in result] == [(True, 0), (True, 1), (False, None)]
     assert result[0][0].endswith("/token/gradients")
     assert result[1][0].endswith("/token/gradients/mask1")
     assert same == (0,)

@@ -100,7 +100,7 @@ DAMAGE = {
         "the input 2 has words of another sentence than its own",
     "update corpus set shard = '1/2'": "its corpus x has document 2, but is shard 1/2",
     "update corpus set shard = '3/2'": "its corpus x has an invalid shard: '3/2'",
-    "update run set options = map {'shard': '2/2'}":
+    "update run set shard = '2/2'":
         "its run x has document 1, but is shard 2/2",
     "update word set head_index = 0": "the words of sentence 1 do not have one root",
     "update word set head_index = 1 where id = 3": "the words of sentence 2 do not have one root",
@@ -137,7 +137,7 @@ DAMAGE = {
     "update run set keep = 'weights'; delete from attention where sequence = 2":
         "attention lacks the maps of the input 2",
     "update run set keep = 'top:1'": "attention_top lacks the maps of the input",
-    "update run set options = map {'gradients': 'true'}": "gradient lacks the maps of the input 2",
+    "update run set gradients = true": "gradient lacks the maps of the input",
     "update attention set from_position = 2 where sequence = 1": "attention has rows that no map",
     "update attention_top set from_position = 2": "attention_top has rows that no map has",
     "update gradient set from_position = 2": "gradient has rows that no map has",

@@ -42,7 +42,7 @@ def test_a_missing_shard_is_named_and_partial_goes_on(
     assert [*tmp_path.iterdir()] == []
     cli("merge", out, *some, "--partial", "-q")
     assert query_bank(out, "select shard from corpus") == [("1+3/3",)]
-    ((name, shard),) = query_bank(out, "select name, options['shard'] from run")
+    ((name, shard),) = query_bank(out, "select name, shard from run")
     assert name.endswith("/shard1+3of3") and shard == "1+3/3"
     output = cli("-b", out, "info").out
     assert "the shards 1+3/3 of the documents" in output and "its shards 1+3/3" in output
@@ -58,7 +58,7 @@ OTHERWISE = {
         r"lacks the shard 3/3: .*other\.duckdb has 3/3 with another --subword \(first, not mean\)",
     ),
     "truncate": (
-        "update run set options = map_concat(options, map(['truncate'], ['true']))",
+        "update run set truncate = true",
         r"another --truncate \(true, not none\)",
     ),
     "tokenizer": ("update model set tokenizer_sha256 = 'other'", r"by its tokenizer \(SHA-256\)"),
@@ -104,7 +104,7 @@ def test_with_partial_they_are_runs_of_their_own(shards: Any, out: Path, tmp_pat
         shards.shards[2], tmp_path / "other.duckdb", "update run set subword = 'first'"
     )
     merge_banks(out, [*shards.shards[:2], other], partial=True)
-    rows = query_bank(out, "select options['shard'], subword from run order by id")
+    rows = query_bank(out, "select shard, subword from run order by id")
     assert rows == [("1-2/3", "mean"), ("3/3", "first")]
     assert query_bank(out, "select shard from corpus") == [
         (None,)
@@ -205,7 +205,7 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
     part = _changed(shards.shards[0], tmp_path / "part.duckdb", unfinished)
     done = merge_banks(tmp_path / "two.duckdb", [part, shards.shards[1]], partial=True)
     assert any("is unfinished and was not copied" in note for note in done.notes)
-    assert query_bank(tmp_path / "two.duckdb", "select options['shard'] from run") == [("2/3",)]
+    assert query_bank(tmp_path / "two.duckdb", "select shard from run") == [("2/3",)]
     assert query_bank(tmp_path / "two.duckdb", "select shard from corpus") == [("1-2/3",)]
 
 

@@ -213,7 +213,7 @@ def test_preferred_runs_and_frequencies_of_the_first_bank(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> None:
-    shard = "update run set options = map(['shard'], ['{0}/2']), name = name || '/shard{0}of2'"
+    shard = "update run set shard = '{0}/2', name = name || '/shard{0}of2'"
     of = "update corpus set shard = '{}/2'"
     banks = [
         _bank(

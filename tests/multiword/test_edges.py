@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from attnbank.ingest.candidate_inputs import Input, cursor_query
 from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.loading import describe
-from attnbank.ingest.options import MINILM
+from attnbank.ingest.options import MINILM, IngestOptions
 from attnbank.ingest.planning import Planner
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
@@ -78,7 +78,8 @@ def texts(
 def _inputs(bank: Path, folder: str, context: str, **how: Any) -> list[Input]:
     own = describe(folder).input_tokenizer
     with open_to_write(bank, "test") as connection:
-        plan = Planner(own, "word", 1000, 1024, context, **how).plan(cursor_query(connection), 1)
+        options = IngestOptions((), bank, context=context, **how)
+        plan = Planner(own, options, 1000).plan(cursor_query(connection), 1)
         found = [input for batch in plan.batches for input in batch.inputs]
     return sorted(found, key=lambda each: each.spans[0].first)
 

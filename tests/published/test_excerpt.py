@@ -161,8 +161,8 @@ def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
     with open_bank(out) as bank:
         (run,) = bank.runs().to_dicts()
         assert run["name"] == f"{name}, first 3"
-        options = bank.sql("select options['limit'], options['taken'] from run").rows()
-        assert options == [("3", "first")], "not a random sample, as ingest --limit 3 draws"
+        options = bank.sql("select run.limit, options['taken'] from run").rows()
+        assert options == [(3, "first")], "not a random sample, as ingest --limit 3 draws"
         ids = bank.sql("select sentence from sequence order by sentence")["sentence"].to_list()
         every = bank.sql(
             "select sentence.id from sentence inner join document on document.id ="

@@ -151,7 +151,7 @@ def test_a_part_is_written_once(options_for: Options, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "again").rglob("*") if path.is_file()} == {
         "part-00000001.parquet"
     }
-    other = Work(work.options, work.facts, work.model.__class__(**{
+    other = Work(work.facts, work.model.__class__(**{
         **work.model.__dict__, "sha256": "0" * 64
     }), work.device)  # fmt: skip
     with pytest.raises(AttnbankError, match="does not have the same weights on a machine"):

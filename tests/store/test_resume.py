@@ -21,7 +21,6 @@ from crashes import ingest_part, run_on_disk
 from fixture_types import Models, Options
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.attention.merged_maps import RunFacts
 from attnbank.ingest.attention.rows import BatchRows
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
@@ -114,7 +113,7 @@ def test_a_batch_that_cannot_be_written_whole_is_rolled_back(tmp_path: Path) -> 
         connection.execute(f"{TABLES_OF_A_WRITER} create table sequence (id bigint)")
         with (
             pytest.raises(MemoryError),
-            Full(connection, RunFacts(1, 1, "mean", None)) as writer,
+            Full(connection, 1) as writer,
         ):
             for batch in (1, 2, 3):
                 writer.add(BatchRows(batch, 1, rows))
@@ -135,8 +134,7 @@ def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
         def look() -> None:
             committed.extend(connection.cursor().execute("select batches from run_part").fetchall())
 
-        facts = RunFacts(1, 1, "mean", None)
-        with pipeline.Writer(connection, facts, clock=lambda: now[0]) as writer:
+        with pipeline.Writer(connection, 1, clock=lambda: now[0]) as writer:
             for batch in range(1, 5):
                 now[0] += 10
                 writer.add(BatchRows(batch, 1, {}, 0))

@@ -70,7 +70,7 @@ def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
     whole = _rows(runs[0], "from corpus").drop("shard")
     for number, bank in enumerate(runs[1:], start=1):
         assert _rows(bank, "from corpus").drop("shard").equals(whole)
-        (row,) = _rows(bank, "select name, options['shard'] as shard from run").iter_rows()
+        (row,) = _rows(bank, "select name, shard from run").iter_rows()
         assert row[0].endswith(f"/shard{number}of{COUNT}") and row[1] == f"{number}/{COUNT}"
         printed = cli("-b", bank, "info").out
         assert f"  the shard {number}/{COUNT} of the documents\n" in printed

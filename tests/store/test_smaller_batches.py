@@ -84,8 +84,10 @@ def test_smaller_batches_go_on_after_too_little_memory(stopped: Stopped, tmp_pat
     assert f"deletes its {batches} batches" in caught.value.remedy
     smaller = replace(options, batch_tokens=64)
     assert ingest(smaller).state == "resumed"
-    budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
-    assert query_bank(options.bank, budgets) == [(64, f"{batches}:128")]
+    budgets = "select batch_tokens, earlier_batch_tokens from run_part"
+    assert query_bank(options.bank, budgets) == [
+        (64, [{"last_batch": batches, "batch_tokens": 128}])
+    ]
     assert query_bank(
         options.bank, "select max(batch) = (from run_part select batches) from sequence"
     ) == [(True,)]
@@ -106,8 +108,10 @@ def test_batches_get_smaller_twice(stopped: Stopped, tmp_path: Path) -> None:
     ((more,),) = query_bank(options.bank, "select batches from run_part")
     assert more > batches
     assert ingest(replace(options, batch_tokens=32)).state == "resumed"
-    budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
-    assert query_bank(options.bank, budgets) == [(32, f"{batches}:128 {more}:64")]
+    budgets = "select batch_tokens, earlier_batch_tokens from run_part"
+    assert query_bank(options.bank, budgets) == [(32, [
+        {"last_batch": batches, "batch_tokens": 128}, {"last_batch": more, "batch_tokens": 64},
+    ])]  # fmt: skip
     whole = replace(options, bank=tmp_path / "whole.duckdb", batch_tokens=32)
     ingest(whole)
     _check_same_figures(options.bank, whole.bank)

@@ -60,7 +60,8 @@ def _layout(model: str) -> InputTokenizer:
 
 
 def plan(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> list[Batch]:
-    """The batches of corpus 1 for a model's tokenizer; `options` are those of Planner."""
-    chosen: dict[str, Any] = {"unit": "token", "max_tokens": 128, "batch_tokens": 2048} | options
-    planner = Planner(_layout(model), **chosen)
+    """The batches of corpus 1 for a model's tokenizer; `options` are those of an ingest."""
+    chosen: dict[str, Any] = {"unit": "token", "batch_tokens": 2048} | options
+    most = chosen.pop("max_tokens", 128)
+    planner = Planner(_layout(model), IngestOptions((), Path(), **chosen), most)
     return list(planner.plan(cursor_query(connection), 1).batches)

@@ -32,8 +32,8 @@ with matching_norms_run as (
         and run.subword = weights_run.subword
         and run.first_word is not distinct from weights_run.first_word
         and run.bos is not distinct from weights_run.bos
-        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights_run.options, 'limit')
-        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights_run.options, 'seed')
+        and run."limit" is not distinct from weights_run."limit"
+        and run.seed is not distinct from weights_run.seed
         and ($norms_run is null or is_run_named(run.id, run.name, $norms_run))
 )
 

@@ -17,7 +17,7 @@ input as (
         coalesce(run.heads, model.heads) as heads,
         model.layers * coalesce(run.heads, model.heads) as maps,
         run.keep,
-        run.options
+        coalesce(run.gradients, false) as has_gradients
     from sequence
     inner join run on run.id = sequence.run
     inner join model on model.id = run.model
@@ -86,7 +86,7 @@ expected_maps as (
     union all
     select 'attention_top', sequence, maps from input where starts_with(keep, 'top:')
     union all
-    select 'gradient', sequence, maps from input where options['gradients'] is not null
+    select 'gradient', sequence, maps from input where has_gradients
 )
 
 select 'its table ' || rows_of_map.name || ' has rows that no map has' as reason

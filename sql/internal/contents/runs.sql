@@ -7,7 +7,16 @@ with part_total as (
         string_agg(distinct device, ' + ' order by device) as device,
         sum(unknown_words) as unknown_words,
         sum(joined_words) as joined_words,
-        sum(misspelled_words) as misspelled_words
+        sum(misspelled_words) as misspelled_words,
+        string_agg(
+            array_to_string(
+                list_transform(
+                    earlier_batch_tokens, lambda earlier: concat(earlier.last_batch, ':', earlier.batch_tokens)
+                ),
+                ' '
+            ),
+            '; ' order by shard
+        ) as earlier_batch_tokens
     from run_part
     group by all
 ),
@@ -90,15 +99,8 @@ select
     model.name as model,
     corpus.name as corpus,
     run.context, run.unit, run.subword, run.max_tokens, run.decimals, run.keep, part_total.batch_tokens, run.batching,
-    map_extract_value(run.options, 'shard') as shard,
-    map_extract_value(run.options, 'truncate') as truncate,
-    map_extract_value(run.options, 'limit') as "limit",
-    map_extract_value(run.options, 'seed') as seed,
-    map_extract_value(run.options, 'gradients') as gradients,
-    map_extract_value(run.options, 'ablate') as ablate,
-    map_extract_value(run.options, 'replacement') as replacement,
-    map_extract_value(run.options, 'mask_seed') as mask_seed,
-    map_extract_value(run.options, 'earlier_batch_tokens') as earlier_batch_tokens,
+    run.shard, run.truncate, run."limit", run.seed, run.gradients, run.ablate, run.replacement, run.mask_seed,
+    part_total.earlier_batch_tokens,
     model.random_seed,
     coalesce(sibling_list.seeds, []) as sibling_seeds,
     cast(coalesce(input_size.sequences, 0) as bigint) as sequences,

@@ -1,8 +1,7 @@
 -- A run with its model: what is needed to read its inputs again.
 select
-    run.id, run.name, run.corpus, run.context,
+    run.* exclude (heads),
     (select string_agg(distinct run_part.device, ' + ') from run_part where run_part.run = run.id) as device,
-    run.multiword, run.edges, run.bos, run.max_tokens, run.options,
     model.name as model_name,
     model.revision, model.sha256, model.tokenizer_sha256, model.random_seed, model.layers, model.heads,
     model.layer_numbers
