@@ -327,7 +327,9 @@ _TYPES = {
     "MAP(VARCHAR, VARCHAR)": "map<string,string>",
     "SMALLINT": "smallint",
     "SMALLINT[]": "array<smallint>",
-    "STRUCT(last_batch INTEGER, batch_tokens INTEGER)[]": "array<struct<last_batch:int,batch_tokens:int>>",
+    "STRUCT(last_batch INTEGER, batch_tokens INTEGER)[]": (
+        "array<struct<last_batch:int,batch_tokens:int>>"
+    ),
     "TIMESTAMP": "timestamp_ntz",
     "VARCHAR": "string",
     "VARCHAR[]": "array<string>",
