@@ -52,6 +52,11 @@ def now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
+def stamp(started: datetime) -> dict[str, Any]:
+    """The columns that say when the computation of something began, and what computes it."""
+    return {"code_version": version(), "libraries": libraries(), "started": started}
+
+
 def provenance_of_run(connection: DuckDBPyConnection, name: str) -> dict[str, Any]:
     """What a run was made of; nothing if the bank has no run of the name."""
     cursor = connection.execute(registry.internal_statement("origin_of_run"), {"run": name})

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
-from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
+from attnbank.sql.errors import FINISH_IT, AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.messages import did_you_mean, join_names, to_type, unknown_name
 from attnbank.sql.names import without_subtype
@@ -182,6 +182,20 @@ def choose_run(
     else:
         fact = f"{path} has no run."
     raise QueryError(fact, _how_to_make(connection, path, choice, candidates))
+
+
+def choose_finished_run(
+    connection: SupportsExecute,
+    path: Path,
+    choice: RunChoice,
+    reader: str,
+    requested: str | int | None = None,
+) -> Run:
+    """Choose the run to measure as `choose_run` does. Also raises CallError if it is unfinished."""
+    run = choose_run(connection, path, choice, reader, requested)
+    if not run.is_finished:
+        raise CallError(f"The run {run.name} is unfinished.", FINISH_IT)
+    return run
 
 
 def _how_to_make(

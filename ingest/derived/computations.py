@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.sql import provenance, registry
-from attnbank.sql.errors import FINISH_IT, CallError, require_extra
+from attnbank.sql.errors import CallError, require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -158,7 +158,7 @@ def compute(
     bank cannot be written.
     """
     from attnbank.ingest.store.writer import open_for_changes
-    from attnbank.sql.run_choice import choose_run
+    from attnbank.sql.run_choice import choose_finished_run
 
     computation = STEPS.get(step.replace("-", "_"))
     if computation is None:
@@ -174,12 +174,7 @@ def compute(
     choice = replaced(analysis.run, weights="true", needs=needs)
     path, outcome = Path(bank), "earlier results are unchanged"
     with open_for_changes(path, outcome, _SETTINGS, has_deleted=True) as connection:
-        chosen_run = choose_run(connection, path, choice, computation.name, run)
-        if not chosen_run.is_finished:
-            raise CallError(
-                f"The run {chosen_run.name} is unfinished: its results would soon be out of date.",
-                FINISH_IT,
-            )
+        chosen_run = choose_finished_run(connection, path, choice, computation.name, run)
         count = None if replace else _stored_row_count(connection, computation, chosen_run, values)
         if count is not None:
             return Computed(chosen_run.name, {computation.name: count}, is_new=False)
@@ -219,7 +214,7 @@ def _compute(
         shared = {option.name: values[option.name] for option in needed.options}
         if _stored_row_count(connection, needed, run, shared) is None:
             rows |= _compute(connection, needed, run, shared, on_progress)
-    module = import_module(f"attnbank.ingest.derived.{step.module}")
+    module, started = import_module(f"attnbank.ingest.derived.{step.module}"), provenance.now()
     table = getattr(module, step.name)(connection, run, on_progress, **values)
     with transaction(connection):
         _delete(connection, step, run, _values_as_text(values))
@@ -230,7 +225,7 @@ def _compute(
         insert(connection, step.name, table)
         insert_row(
             connection, "computation", run=run.id, step=step.name, options=_values_as_text(values),
-            row_count=table.num_rows, code_version=provenance.version(), finished=provenance.now(),
+            row_count=table.num_rows, **provenance.stamp(started), finished=provenance.now(),
         )  # fmt: skip
     return rows | {step.name: table.num_rows}
 
@@ -239,12 +234,11 @@ def _delete(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> None:
     """Delete the rows of a step for a run and these values of its key options."""
+    from attnbank.ingest.store.writer import delete_matching
+
     keys = {option.name: options[option.name] for option in step.options if option.is_key}
-    key_condition = "".join(f" and {name} = ?" for name in keys)
+    delete_matching(connection, step.name, run=run.id, **keys)
     same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
-    connection.execute(
-        f"delete from {step.name} where run = ?{key_condition}", [run.id, *keys.values()]
-    )
     connection.execute(
         f"delete from computation where run = ? and step = ?{same}",
         [run.id, step.name, *keys.values()],
@@ -255,15 +249,15 @@ def _outdated_computations(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> Iterator[tuple[Computation, dict[str, str]]]:
     """Yield the computations that used the replaced rows of this step, with their options."""
+    from attnbank.ingest.store.writer import matching_rows
+
     for later_step in STEPS.values():
         shared = [option.name for option in step.options if not option.is_key]
         if step.name not in later_step.needs:
             continue
-        for (stored_options,) in connection.execute(
-            "select options from computation where run = ? and step = ?", [run.id, later_step.name]
-        ).fetchall():
-            if any(stored_options.get(name) != options[name] for name in shared):
-                yield later_step, stored_options
+        for row in matching_rows(connection, "computation", run=run.id, step=later_step.name):
+            if any(row["options"].get(name) != options[name] for name in shared):
+                yield later_step, row["options"]
 
 
 def _stored_row_count(
@@ -273,10 +267,11 @@ def _stored_row_count(
     values: dict[str, int | float | str],
 ) -> int | None:
     """Return the number of rows that the bank has of a step with these options; None if none."""
-    rows = connection.execute(
-        "select options, row_count from computation where run = ? and step = ?", [run.id, step.name]
-    ).fetchall()
-    return next((int(count) for options, count in rows if options == _values_as_text(values)), None)
+    from attnbank.ingest.store.writer import matching_rows
+
+    rows = matching_rows(connection, "computation", run=run.id, step=step.name)
+    options = _values_as_text(values)
+    return next((int(row["row_count"]) for row in rows if row["options"] == options), None)
 
 
 def _values_as_text(values: Mapping[str, int | float | str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from attnbank.ingest.losses.edges import Edges
 from attnbank.ingest.options import MOST_SEED, TRUST_HELP
-from attnbank.sql.errors import FINISH_IT, CallError
+from attnbank.sql.errors import CallError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.option_fields import option
 
@@ -35,6 +35,10 @@ HeadReplacement = Literal["zero", "mean", "uniform", "mask"]
 ControlsFrom = Literal["layers", "any"]
 Head = tuple[int, int]  # a layer and a head, both 1-based
 
+# The tables of an ablation; the last one describes it.
+ABLATION = (
+    "ablated_head", "ablated_edge", "ablated_surprisal", "ablated_pair", "ablation_set",
+)  # fmt: skip
 DEFAULT_CONTROLS = 20
 _HEAD = re.compile(r"([0-9]{1,4})-([0-9]{1,4})")
 _MOST_SETS = 10_000
@@ -129,13 +133,10 @@ def choose_scored_run(
     Raises CallError if it does not exist, is unfinished or is of another context than sentence or
     document, or if no run can be used.
     """
-    from attnbank.sql.run_choice import choose_run
+    from attnbank.sql.run_choice import choose_finished_run
 
     choice = RunChoice(contexts=("sentence", "document"))
-    run = choose_run(connection, path, choice, "attnbank surprisal", requested)
-    if not run.is_finished:
-        raise CallError(f"The run {run.name} is unfinished.", FINISH_IT)
-    return run
+    return choose_finished_run(connection, path, choice, "attnbank surprisal", requested)
 
 
 def parse_heads(text: str) -> tuple[Head, ...]:

@@ -46,6 +46,7 @@ from attnbank.ingest.options import Ablate, IngestOptions, Replacement
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import OnProgress, ProgressCounter
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches
+from attnbank.ingest.store.writer import delete_matching, matching_rows
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.ids import row_id
 from attnbank.sql.interrupts import Postponed
@@ -459,12 +460,10 @@ class Tally:
     ) -> None:
         self._connection, self._run = connection, run
         self._variants, self._replacement = variants, replacement
-        stored = connection.execute(
-            "select disabled, layer, head, loss, tokens from ablation where run = ?", [run]
-        ).fetchall()
-        means = {Variant(*row[:3]): row[3] for row in stored}
+        stored = matching_rows(connection, "ablation", run=run)
+        means = {Variant(row["disabled"], row["layer"], row["head"]): row["loss"] for row in stored}
         self._means = np.array([means.get(variant, 0.0) for variant in variants])
-        self.tokens: int = stored[0][4] if stored else 0
+        self.tokens: int = stored[0]["tokens"] if stored else 0
 
     def add_losses(self, sums: np.ndarray, tokens: int) -> None:
         """Add a batch: the loss of each variant, [variants] in nats, summed over its tokens."""
@@ -474,7 +473,7 @@ class Tally:
 
     def write_losses(self) -> None:
         """Replace the means of the run in the bank; the caller commits."""
-        self._connection.execute("delete from ablation where run = ?", [self._run])
+        delete_matching(self._connection, "ablation", run=self._run)
         if self.tokens:
             self._connection.executemany(
                 "insert into ablation (run, disabled, layer, head, replacement, loss, tokens)"

@@ -24,6 +24,7 @@ from attnbank.ingest.attention.rows import BatchRows
 from attnbank.ingest.candidate_inputs import Input, Query, cursor_query
 from attnbank.ingest.losses.edges import Edge, EdgeFinder, PlacedWord, expand_tokens
 from attnbank.ingest.losses.head_sets import (
+    ABLATION,
     AblateOptions,
     HeadReplacement,
     HeadSet,
@@ -42,7 +43,12 @@ from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
 from attnbank.ingest.run import configure_tokenizer
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches
-from attnbank.ingest.store.writer import insert_row, open_for_changes, rows_by_name
+from attnbank.ingest.store.writer import (
+    delete_matching,
+    insert_row,
+    open_for_changes,
+    rows_by_name,
+)
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
@@ -332,7 +338,7 @@ class _SurprisalJob:
             for edges in dict.fromkeys(head_set.edges for head_set in self.sets)
             if edges is not None
         }
-        run, name = self.run["id"], self.ablation
+        run, name, stamp = self.run["id"], self.ablation, provenance.stamp(provenance.now())
         with transaction(self.connection):
             if self.replace and name is None:
                 self.connection.execute(
@@ -341,15 +347,10 @@ class _SurprisalJob:
                     [run],
                 )
                 for table in ("surprisal", "minimal_pair", "ablated_pair"):
-                    self.connection.execute(f"delete from {table} where run = ?", [run])
+                    delete_matching(self.connection, table, run=run)
             elif self.replace:
-                for table in (
-                    "ablated_head", "ablated_edge", "ablated_surprisal", "ablated_pair",
-                    "ablation_set",
-                ):  # fmt: skip
-                    self.connection.execute(
-                        f"delete from {table} where run = ? and ablation = ?", [run, name]
-                    )
+                for table in ABLATION:
+                    delete_matching(self.connection, table, run=run, ablation=name)
             for number, head_set in enumerate(() if self.is_begun else self.sets, start=1):
                 key = {"run": run, "ablation": name, "number": number}
                 insert_row(
@@ -359,8 +360,7 @@ class _SurprisalJob:
                     relation=head_set.edges and head_set.edges.relation,
                     direction=head_set.edges and head_set.edges.direction,
                     cut_at=head_set.edges and head_set.edges.at,
-                    seed=head_set.seed, code_version=provenance.version(),
-                    libraries=provenance.libraries(), started=provenance.now(),
+                    seed=head_set.seed, **stamp,
                 )  # fmt: skip
                 self.connection.execute(
                     "insert into ablated_head by name select $run as run, $ablation as ablation,"

@@ -15,6 +15,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.losses.head_sets import ABLATION
 from attnbank.ingest.merge.sources import (
     OF,
     SOURCE,
@@ -47,11 +48,6 @@ _TEXT = {
 }  # fmt: skip
 # What of a row of text, or of an input, differs between machines or shards.
 _OF_A_SOURCE = {"document": "file", "departure": "place", "sequence": "batch"}
-
-# The tables of an ablation. It is taken whole, or not if there is one of its name in the last.
-ABLATION = (
-    "ablated_head", "ablated_edge", "ablated_surprisal", "ablated_pair", "ablation_set",
-)  # fmt: skip
 
 # The tables of what was computed, and by which columns it is known that the new bank has it.
 _COMPUTED = {
@@ -434,6 +430,7 @@ class _SourceCopy:
                 " has another one of that name, or less of it."
             )
         for table, keys in _COMPUTED.items():
+            # An ablation is taken whole, or not if the new bank has one of its name.
             known = ABLATION[-1] if table in ABLATION else table
             where = self._refers_only_to(table, numbers)
             self._insert(table, where, numbers=numbers, unless=_same(*keys), known=known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +14,11 @@ from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import READING_VERSION
 from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.deleting import Deletion, delete_run
-from attnbank.ingest.store.writer import insert_row, next_id, rows_by_name
+from attnbank.ingest.store.writer import insert_row, matching_rows, next_id, rows_by_name
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.matching import unique
-from attnbank.sql.names import quoted
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
 
@@ -76,10 +74,10 @@ def find_or_insert_model(connection: DuckDBPyConnection, facts: ModelFacts) -> i
         "architecture", "tokenizer", "max_positions", "kv_heads", "series", "tokens_seen",
     )  # fmt: skip
     identity = {name: value for name, value in columns.items() if name not in descriptive}
-    if rows := _matching_rows(connection, "model", identity):
+    if rows := matching_rows(connection, "model", **identity):
         return int(rows[0]["id"])
     if facts.step is not None and (
-        rows := _matching_rows(connection, "model", identity | {"step": None})
+        rows := matching_rows(connection, "model", **identity | {"step": None})
     ):
         with transaction(connection):  # it was ingested before, not as a checkpoint of a series
             connection.execute(
@@ -95,7 +93,7 @@ def find_or_insert_model(connection: DuckDBPyConnection, facts: ModelFacts) -> i
 
 def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | None:
     """Find the newest run of the same model over the same corpus with the same options."""
-    rows = _matching_rows(connection, "run", spec.columns)
+    rows = matching_rows(connection, "run", **spec.columns)
     if not rows:
         return None
     # Only a finished run has several parts, and how batches of one were made does not matter.
@@ -119,15 +117,6 @@ def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | 
         ),
         **part,
     )
-
-
-def _matching_rows(
-    connection: DuckDBPyConnection, table: str, columns: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Return the rows of a table in which columns have these values, the newest first."""
-    same = " and ".join(f"{quoted(name)} is not distinct from ?" for name in columns)
-    statement = f"select * from {table} where {same} order by id desc"
-    return rows_by_name(connection.execute(statement, [*columns.values()]))
 
 
 def begin_run(

@@ -84,6 +84,24 @@ def insert_row(connection: DuckDBPyConnection, table: str, **values: Any) -> Non
     )
 
 
+def matching_rows(
+    connection: DuckDBPyConnection, table: str, **columns: Any
+) -> list[dict[str, Any]]:
+    """Return the rows of a table in which columns have these values, those of later ids first."""
+    statement = f"select * from {table} where {_condition(columns)} order by 1 desc"
+    return rows_by_name(connection.execute(statement, [*columns.values()]))
+
+
+def delete_matching(connection: DuckDBPyConnection, table: str, **columns: Any) -> None:
+    """Delete the rows of a table in which columns have these values."""
+    statement = f"delete from {table} where {_condition(columns)}"
+    connection.execute(statement, [*columns.values()])
+
+
+def _condition(columns: Iterable[str]) -> str:
+    return " and ".join(f"{quoted(name)} is not distinct from ?" for name in columns)
+
+
 class Rows:
     """Collects rows of a table of a bank, to insert them together."""
 

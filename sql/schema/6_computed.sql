@@ -90,5 +90,7 @@ create table computation (  -- What attnbank compute put into the bank: one row 
     options map(varchar, varchar) not null,  -- Its options, by name.
     row_count bigint not null,  -- How many rows it put there.
     code_version varchar not null,  -- Version of attnbank that computed them.
+    libraries map(varchar, varchar) not null,  -- Versions of Python and of the libraries that the figures depend on.
+    started timestamp not null,  -- When it was begun, UTC.
     finished timestamp not null  -- When they were computed, UTC.
 );

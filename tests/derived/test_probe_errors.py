@@ -49,7 +49,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("attention", "train", "99", {}, CallError, "no run 99", "train, test"),
         ("attention", "token", "test", {}, CallError, "positions are tokens", "train"),
         ("attention", "train", "document", {}, CallError, "inputs are documents", "train, test"),
-        ("attention", "unfinished", "test", {}, QueryError, "is unfinished", "Finish it first"),
+        ("attention", "unfinished", "test", {}, CallError, "is unfinished", "Finish it first"),
         ("attention", "train", "other-model", {}, CallError, "of different models", "one model"),
         ("attention", "no-trees", "test", {}, QueryError, "has no trees", "dependencies"),
         ("attention", "train", "no-trees", {}, QueryError, "has no trees", "CoNLL-U"),

@@ -13,10 +13,10 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from attnbank.sql import registry
-from attnbank.sql.errors import FINISH_IT, CallError, QueryError
+from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.messages import join_names
-from attnbank.sql.run_choice import find_run, run_candidates
+from attnbank.sql.run_choice import choose_finished_run
 
 PIECE_SEPARATOR = "\x1f"
 # The relations that UAS does not count, in Universal and in Stanford Dependencies.
@@ -62,25 +62,12 @@ def find_probe_run(
 ) -> ProbeRun:
     """Find the run of this name or id.
 
-    Raises CallError if a probe cannot use it, QueryError if it is unfinished.
+    Raises CallError if a probe cannot use it.
     """
-    number, _ = find_run(connection, bank, named)
-    weights = "true" if reads_attention else None
-    candidates = run_candidates(connection, RunChoice("word", ("sentence",), weights=weights))
-    (candidate,) = (run for run in candidates if run.id == number)
-    if candidate.unusable_because is not None:
-        needed = RunChoice("word", ("sentence",), "trees", weights=weights)
-        runs = run_candidates(connection, needed)
-        fitting = [run.name for run in runs if run.unusable_because is None]
-        raise CallError(
-            f"A probe cannot read the run {candidate.name}: {candidate.unusable_because}.",
-            f"Runs that a probe can use: {join_names(fitting)}."
-            if fitting
-            else "Make one: attnbank ingest CORPUS --keep weights, with trees (unit word, context"
-            " sentence).",
-        )
-    ((is_finished, *columns),) = connection.execute(
-        "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
+    choice = RunChoice("word", ("sentence",), weights="true" if reads_attention else None)
+    run = choose_finished_run(connection, bank, choice, "attnbank probe", named)
+    (columns,) = connection.execute(
+        "select run.id, run.name, corpus.name, model.name,"
         " model.revision, model.sha256, model.random_seed, coalesce(run.heads, model.heads),"
         " coalesce(model.layer_numbers, range(1, model.layers + 1)),"
         # For a control, that of the trained model of the same name, if the bank has exactly one.
@@ -92,10 +79,8 @@ def find_probe_run(
         " inner join model on model.id = run.model"
         " inner join corpus on corpus.id = run.corpus"
         " where run.id = ?",
-        [candidate.id],
+        [run.id],
     ).fetchall()
-    if not is_finished:
-        raise QueryError(f"The run {candidate.name} is unfinished.", FINISH_IT)
     return ProbeRun(*columns)
 
 

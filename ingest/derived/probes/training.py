@@ -16,8 +16,8 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import fields
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -41,15 +41,18 @@ from attnbank.ingest.derived.probes.probe_options import (
 from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentences
 from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, ProbeInput, Task, read_task
 from attnbank.ingest.models.runtime import device_of
-from attnbank.ingest.store.deleting import table_references
-from attnbank.ingest.store.writer import insert, insert_row, next_id
+from attnbank.ingest.store.deleting import delete_rows
+from attnbank.ingest.store.writer import (
+    insert,
+    insert_row,
+    matching_rows,
+    next_id,
+    open_for_changes,
+)
 from attnbank.sql import provenance
-from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.opening import open_to_read, open_to_write
-from attnbank.sql.errors import QueryError, translate_errors
+from attnbank.sql.errors import QueryError
 from attnbank.sql.names import TO_DEPENDENT, TO_HEAD
-from attnbank.sql.outputs import remove_parts
 
 Floats = NDArray[np.float64]
 _RESAMPLES_AT_ONCE = 50
@@ -76,32 +79,24 @@ def train_probe(
     `kind` is one of KINDS; runs are given by name or id; right_branching needs no `train_run`. If
     the bank has a probe of the same runs, options and word vectors, that is reported, or, with
     `replace`, trained again. Raises CallError for an invalid argument or run, QueryError for a run
-    without trees or an unfinished one and for a loss that is not finite, EmbeddingsError for
-    embeddings that cannot be read, BankError if the bank cannot be opened or written.
+    without trees and for a loss that is not finite, EmbeddingsError for embeddings that cannot be
+    read, BankError if the bank cannot be opened or written.
     """
     options = options or ProbeOptions()
     learns_from = None if train_run is None or kind == "right_branching" else str(train_run)
     check_options(kind, learns_from, options)
     device = device_of(options.device)
-    path = Path(bank)
-    with open_to_read(path) as connection:
+    path, outcome, settings = Path(bank), "the probe was not saved", {"memory_limit": "1GB"}
+    with open_for_changes(path, outcome, settings, has_deleted=replace) as connection:
         task = read_task(connection, path, kind, learns_from, str(test_run), options)
-        same = [] if replace else _find_same(connection, task)
-        if same:
-            remove_parts(path.resolve())  # left by a process that was killed while it compacted
+        if not replace and (same := _find_same(connection, task)):
             return _report(connection, task, same[0])
-    began, started = time.perf_counter(), provenance.now()
-    # Opened for writing before the training, to fail now and not after it if the bank is in use.
-    connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
-    saved = "the probe was not saved", "type the same command again"
-    with closing(connection), translate_errors(path, *saved, only_duckdb=True):
+        began, started = time.perf_counter(), provenance.now()
         with connection.cursor() as reading:
             columns, tables = _run_task(reading, task, device, on_progress)
-        columns |= {"device": str(device), "started": started}
-        probe = _write_probe(connection, task, columns, tables)
-        report = _report(connection, task, probe, time.perf_counter() - began)
-        checkpoint_and_compact(connection, path, has_deleted=replace)
-    return report
+        columns["device"] = str(device)
+        probe = _write_probe(connection, task, started, columns, tables)
+        return _report(connection, task, probe, time.perf_counter() - began)
 
 
 def _run_task(
@@ -587,30 +582,22 @@ def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
         return {name: value for name, value in options.items() if name not in _NOT_COMPARED}
 
     identity, further = _identity_columns(task), matters(_other_options(task.options))
-    rows = connection.execute(
-        "select id, options from probe"
-        f" where {' and '.join(f'{name} is not distinct from ?' for name in identity)}"
-        " order by id desc",
-        list(identity.values()),
-    ).fetchall()
-    return [number for number, options in rows if matters(options) == further]
+    rows = matching_rows(connection, "probe", **identity)
+    return [row["id"] for row in rows if matters(row["options"]) == further]
 
 
 def _write_probe(
     connection: DuckDBPyConnection,
     task: Task,
+    started: datetime,
     columns: dict[str, object],
     tables: dict[str, pl.DataFrame],
 ) -> int:
     """Write a probe in one transaction, replacing those of `_find_same`; return its id."""
     with transaction(connection):
         probe = next_id(connection, "probe")
-        for same in _find_same(connection, task):
-            for reference in table_references(connection):
-                if reference.target == "probe":
-                    condition = reference.condition(f"id = {same}")
-                    connection.execute(f"delete from {reference.qualified_table} where {condition}")
-            connection.execute("delete from probe where id = ?", [same])
+        if same := _find_same(connection, task):
+            delete_rows(connection, "probe", same)
         insert_row(
             connection,
             "probe",
@@ -621,8 +608,7 @@ def _write_probe(
             options=_other_options(task.options),
             test_sentences=len(task.test.sentences.sequence),
             **columns,
-            code_version=provenance.version(),
-            libraries=provenance.libraries(),
+            **provenance.stamp(started),
             finished=provenance.now(),
         )
         for table, rows in tables.items():

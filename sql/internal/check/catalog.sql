@@ -65,7 +65,7 @@ from (
     union all
     select 'saved relation', saved, null from saved_relation
     union all
-    select 'computation', finished, null from computation
+    select 'computation', started, finished from computation
 ) as timed_row
 where not isfinite(started) or not isfinite(finished)
 limit 1
