@@ -34,12 +34,12 @@ from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import pad_batch, rows_of_batch
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import find_corpus_files
+from attnbank.ingest.model_setup import longest_input
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import ProgressCounter, ignore_progress
-from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus import CheckedCorpus
 from attnbank.ingest.store.pipeline import PendingRun, Writer, run_batches

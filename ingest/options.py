@@ -1,24 +1,19 @@
-"""The options of an ingest, and the reports that it returns."""
+"""The options of an ingest."""
 # ruff: noqa: RUF009 (`option` makes a dataclass field, which ruff cannot see.)
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
-from attnbank.ingest.corpora.document import LEFT_OUT, Problem
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import MOST, read_shards
 from attnbank.sql.matching import shaping_columns
 from attnbank.sql.option_fields import check_values, flag_of, option
-
-if TYPE_CHECKING:
-    from attnbank.ingest.store.deleting import Deletion
 
 Unit = Literal["word", "token"]
 Subword = Literal["mean", "first"]
@@ -352,97 +347,6 @@ def _shaping_fields() -> dict[str, Field[Any]]:
     """Return the options that shape a run, in the order of its columns."""
     own = {option.name: option for option in fields(IngestOptions)}
     return {name: own[name] for name in shaping_columns() if name in own}
-
-
-@dataclass(frozen=True)
-class Departures:
-    """How often a corpus departs from its format in one way, without an error.
-
-    Or, if `is_left_out`, how often a valid corpus has something that a bank does not store. `id` is
-    that of the fault, or of what is not stored; `fact` and `place` (file:line) describe the first.
-    """
-
-    id: str
-    count: int
-    fact: str
-    place: str
-
-    @property
-    def is_left_out(self) -> bool:
-        """Whether it is valid, but not stored in a bank: --strict accepts it."""
-        return self.id in LEFT_OUT
-
-
-@dataclass(frozen=True)
-class TextReport:
-    """The result of an ingest without a model."""
-
-    corpus: str
-    problems: list[Problem]
-    departures: list[Departures]
-    notes: list[str]
-
-
-@dataclass
-class Report:
-    """The result of an ingest.
-
-    `state` is new, resumed or unchanged. Counts are of the whole run; `sentences` are those in its
-    inputs. `unknown_words` have a piece that the tokenizer's vocabulary lacks (None for a run of an
-    older version); `joined_words` are tokenized differently within the text than by themselves.
-    `inner_dependencies` are between two words of one position, so that no head can find them;
-    `empty_nodes` are nodes of the corpus that are not words. `keep`, `measure`, `first_word` and
-    `bos` are as in table `run`. `skipped` maps a reason to the number of skipped sentences, `notes`
-    say how the corpus was made, and how the model attends if that is unusual, `problems` what could
-    not be read. `replaced` is what was deleted with the run that this one replaces, if any.
-    """
-
-    corpus: str
-    run: str
-    state: str
-    inputs: int
-    sentences: int
-    words: int
-    weights: int
-    batches: int
-    unknown_words: int | None = None
-    joined_words: int | None = None
-    edges: Edges = "cut"
-    inner_dependencies: int = 0
-    empty_nodes: int = 0
-    keep: str = "weights"
-    measure: Measure = "weights"
-    first_word: FirstWord | None = None
-    bos: str | None = None
-    skipped: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    departures: list[Departures] = field(default_factory=list)
-    replaced: Deletion | None = None
-
-
-@dataclass
-class Estimate:
-    """What an ingest would write: counts, and the expected size of the bank in bytes.
-
-    `passes` are the forward passes per layer of value zeroing (one for each position), else 0.
-    """
-
-    documents: int = 0
-    inputs: int = 0
-    sentences: int = 0
-    words: int = 0
-    pieces: int = 0
-    weights: int = 0
-    passes: int = 0
-    bytes: int = 0
-    unknown_words: int = 0
-    joined_words: int = 0
-    empty_nodes: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    departures: list[Departures] = field(default_factory=list)
 
 
 def check_run(options: IngestOptions) -> None:

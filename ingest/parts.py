@@ -35,11 +35,13 @@ from torch import Tensor
 from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_model
 from attnbank.ingest.candidate_inputs import cursor_query
+from attnbank.ingest.model_setup import load_model
 from attnbank.ingest.models.loading import Model, ModelFacts
-from attnbank.ingest.options import IngestOptions, Report
+from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.planning import Batch
 from attnbank.ingest.progress import OnProgress, ignore_progress
-from attnbank.ingest.run import ingest_run, load_model, report_columns
+from attnbank.ingest.reports import Report
+from attnbank.ingest.run import ingest_run, report_columns
 from attnbank.ingest.store.pipeline import PendingRun
 from attnbank.sql import registry
 from attnbank.sql.bank.bank_format import columns_of_this_format

@@ -77,10 +77,10 @@ from attnbank.sql.option_fields import MOST
 from attnbank.sql.option_fields import option as option_field
 
 if TYPE_CHECKING:
-    from attnbank.ingest.corpora.document import Problem
+    from attnbank.ingest.corpora.document import Departures, Problem
     from attnbank.ingest.losses.surprisal import SurprisalReport
-    from attnbank.ingest.options import Departures, Estimate, Report
     from attnbank.ingest.progress import OnProgress
+    from attnbank.ingest.reports import Estimate, Report
     from attnbank.ingest.store.corpus import CheckedCorpus
     from attnbank.queries import Bank
     from attnbank.sql.run_choice import Run

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from attnbank.ingest.arrow_tables import arrow_table
 from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
 from attnbank.ingest.attention.merged_maps import (
     TOTALS,
@@ -26,19 +27,8 @@ from attnbank.ingest.attention.merged_maps import (
 from attnbank.ingest.candidate_inputs import Input
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.planning import Batch
-from attnbank.ingest.store.writer import ID, INT, SMALL, TEXT, arrow_schema
 from attnbank.sql.ids import row_id
 
-_SEQUENCE = arrow_schema(
-    id=ID, run=INT, batch=INT, document=ID, sentence=ID, positions=SMALL, tokens=SMALL
-)
-_POSITION = arrow_schema(
-    sequence=ID, position=SMALL, kind=TEXT, segment=SMALL, word=ID, text=TEXT,
-    pieces=pa.list_(TEXT), last_word=ID,
-)  # fmt: skip
-_SKIPPED = arrow_schema(
-    corpus=INT, run=INT, batch=INT, sentence=ID, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
-)
 _UNNORMALISED = ("not-normalised", "a row of its attention does not sum to 1 within 0.001")
 
 
@@ -116,7 +106,7 @@ def rows_of_batch(batch: Batch, attentions: Maps | None, facts: RunFacts) -> Bat
     if skips:
         key = (facts.corpus, facts.run, batch.number)
         skipped = [(*key, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
-        rows.tables["skipped"] = _arrow_table(_SKIPPED, skipped)
+        rows.tables["skipped"] = arrow_table("skipped", skipped)
     return rows
 
 
@@ -258,7 +248,7 @@ def _sequence_rows(number: int, inputs: list[Input], facts: RunFacts) -> pa.Tabl
         sentence = model_input.sentences[0].id if facts.options.context == "sentence" else None
         sizes = len(model_input.encoded.positions), len(model_input.encoded.ids)
         rows.append((id, facts.run, number, model_input.document, sentence, *sizes))
-    return _arrow_table(_SEQUENCE, rows)
+    return arrow_table("sequence", rows)
 
 
 def _position_rows(inputs: list[Input], facts: RunFacts) -> pa.Table:
@@ -272,9 +262,4 @@ def _position_rows(inputs: list[Input], facts: RunFacts) -> pa.Table:
             pieces = model_input.encoded.pieces[position.start : position.end]
             columns = (sequence, number, position.kind, position.segment)
             rows.append((*columns, word, position.text, pieces, last))
-    return _arrow_table(_POSITION, rows)
-
-
-def _arrow_table(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    columns = zip(*rows, strict=True)
-    return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
+    return arrow_table("position", rows)

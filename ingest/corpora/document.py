@@ -148,6 +148,25 @@ FAULTS = {
 }
 
 
+@dataclass(frozen=True)
+class Departures:
+    """How often a corpus departs from its format in one way, without an error.
+
+    Or, if `is_left_out`, how often a valid corpus has something that a bank does not store. `id` is
+    that of the fault, or of what is not stored; `fact` and `place` (file:line) describe the first.
+    """
+
+    id: str
+    count: int
+    fact: str
+    place: str
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it is valid, but not stored in a bank: --strict accepts it."""
+        return self.id in LEFT_OUT
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Why a sentence or a file cannot be read. `id` is that of a fault in the catalogue."""

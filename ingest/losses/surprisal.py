@@ -34,6 +34,7 @@ from attnbank.ingest.losses.head_sets import (
 )
 from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
 from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
+from attnbank.ingest.model_setup import configure_tokenizer
 from attnbank.ingest.models.files import model_of_run
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, tell_what_is_saved
@@ -41,7 +42,6 @@ from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import MINILM, IngestOptions
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
-from attnbank.ingest.run import configure_tokenizer
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches
 from attnbank.ingest.store.writer import (
     delete_matching,

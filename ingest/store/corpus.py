@@ -8,14 +8,20 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.corpus import Corpus, find_corpus_files
-from attnbank.ingest.corpora.document import FAULTS, LEFT_OUT, CorpusError, Problem, Sentence
-from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
+from attnbank.ingest.corpora.document import (
+    FAULTS,
+    LEFT_OUT,
+    CorpusError,
+    Departures,
+    Problem,
+    Sentence,
+)
+from attnbank.ingest.options import IngestOptions, check_options
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.writer import Rows, forget_blocks, insert_row, next_id, open_for_ingest
 from attnbank.sql import registry
@@ -24,9 +30,6 @@ from attnbank.sql.bank.connections import closed_on_error, connected, transactio
 from attnbank.sql.bank.opening import open_unless_new
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.ids import read_shards, renumbered
-
-if TYPE_CHECKING:
-    pass
 
 _TABLES = (
     "document", "sentence", "word", "enhanced_dependency", "constituent", "mention", "skipped",
@@ -46,6 +49,16 @@ class CheckedCorpus:
     corpus: Corpus
     problems: list[Problem] = field(default_factory=list)
     text: DuckDBPyConnection | None = None
+
+
+@dataclass(frozen=True)
+class TextReport:
+    """The result of an ingest without a model."""
+
+    corpus: str
+    problems: list[Problem]
+    departures: list[Departures]
+    notes: list[str]
 
 
 def add_text(options: IngestOptions, on_progress: OnProgress = ignore_progress) -> str:

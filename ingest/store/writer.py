@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.arrow_tables import table_schema
 from attnbank.sql import provenance, registry
-from attnbank.sql.bank.bank_format import columns_of_this_format
 from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, translate_errors
@@ -21,19 +21,6 @@ from attnbank.sql.names import quoted
 
 # One thread leaves the other cores to the model, and wrote the same rows in half the time.
 WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}
-
-ID = pa.int64()
-INT = pa.int32()
-SMALL = pa.int16()
-TEXT = pa.string()
-_TYPES = {
-    "BIGINT": ID,
-    "BOOLEAN": pa.bool_(),
-    "INTEGER": INT,
-    "MAP(VARCHAR, VARCHAR)": pa.map_(TEXT, TEXT),
-    "SMALLINT": SMALL,
-    "VARCHAR": TEXT,
-}
 
 
 @contextmanager
@@ -107,9 +94,8 @@ class Rows:
 
     def __init__(self, table: str) -> None:
         self.table = table
-        columns = columns_of_this_format()[table]
-        self.schema = arrow_schema(**{name: _TYPES[type_] for name, type_ in columns.items()})
-        self._columns: list[list[Any]] = [[] for _ in columns]
+        self.schema = table_schema(table)
+        self._columns: list[list[Any]] = [[] for _ in self.schema]
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -140,11 +126,6 @@ def insert(connection: DuckDBPyConnection, table: str, rows: pa.Table) -> None:
         connection.execute(f"insert into {table} by name select * from arriving")
     finally:
         connection.unregister("arriving")
-
-
-def arrow_schema(**types: pa.DataType) -> pa.Schema:
-    """Return an Arrow schema of names and types."""
-    return pa.schema(list(types.items()))
 
 
 def rows_by_name(result: DuckDBPyConnection) -> list[dict[str, Any]]:

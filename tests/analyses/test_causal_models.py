@@ -21,7 +21,7 @@ from fixture_types import Models
 from oracle_statistics import interval
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.options import Report
+from attnbank.ingest.reports import Report
 from attnbank.queries import open_bank
 
 WAYS: dict[str, dict[str, Any]] = {

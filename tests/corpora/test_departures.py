@@ -22,8 +22,7 @@ from corpus_text import (
 from fixture_types import Models, Options
 
 from attnbank.ingest import IngestOptions, add_text, estimate, ingest
-from attnbank.ingest.corpora.document import CorpusError, Departure, Problem, Sentence
-from attnbank.ingest.options import Departures
+from attnbank.ingest.corpora.document import CorpusError, Departure, Departures, Problem, Sentence
 
 # Words, a multiword token that its parts do not spell, an empty node, two words without a space.
 ROWS = """1\tElle\til\tPRON\t_\t_\t2\tnsubj\t_\t_

@@ -19,7 +19,7 @@ from attnbank.ingest import ingest
 from attnbank.ingest.models import families, loading
 from attnbank.ingest.models.attention_behaviour import detect_behaviour
 from attnbank.ingest.models.loading import load
-from attnbank.ingest.options import Report
+from attnbank.ingest.reports import Report
 
 
 @pytest.mark.usual("convbert-equal")

@@ -149,7 +149,7 @@ def test_types_reach_a_user(installed: Path, tmp_path: Path) -> None:
         'user.py:11: note: Revealed type is "polars.lazyframe.frame.LazyFrame"',
         'user.py:12: note: Revealed type is "attnbank.queries.contents.Contents"',
         "user.py:14: error: Incompatible types in assignment",
-        "-> attnbank.ingest.options.Report",
+        "-> attnbank.ingest.reports.Report",
         "user.py:16: note: Revealed type is"
         ' "attnbank.ingest.derived.probes.probe_options.ProbeReport"',
     ):

@@ -18,7 +18,6 @@ from forked import Forked
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
-from attnbank.ingest.options import Report
 from attnbank.ingest.parts import (
     FolderPart,
     SparkEngine,
@@ -27,6 +26,7 @@ from attnbank.ingest.parts import (
     parse_part_list,
     write_part,
 )
+from attnbank.ingest.reports import Report
 from attnbank.queries import open_bank
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import AttnbankError, BankError, CallError
