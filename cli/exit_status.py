@@ -20,7 +20,6 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, shared_value
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import (
     AttnbankError,
     AttnbankWarning,
@@ -31,6 +30,7 @@ from attnbank.sql.errors import (
     worker_crashed,
 )
 from attnbank.sql.interrupts import postponed
+from attnbank.sql.paths import typed_path
 from attnbank.sql.worker import end_with_parent
 
 # Seconds that a command has to clear up after an interrupt, before it is killed.

@@ -17,10 +17,10 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.bank import paths
-from attnbank.sql.bank.paths import address_of, bank_file, typed_path
+from attnbank.sql import paths
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.messages import did_you_mean
+from attnbank.sql.paths import address_of, bank_file, typed_path
 from attnbank.sql.worker import LONGEST
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from attnbank.cli.options import (
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
 from attnbank.queries.table_formats import csv_text, json_rows, why_p_is_empty
 from attnbank.sql import outputs, provenance
-from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.messages import did_you_mean, escape_control, join_names
+from attnbank.sql.paths import without_secrets
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,10 +20,10 @@ from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, query_error
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
-from attnbank.sql.bank.paths import printable_path, typed_path
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError, is_damage
 from attnbank.sql.header import Analysis
 from attnbank.sql.names import qualified_name
+from attnbank.sql.paths import printable_path, typed_path
 from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import (
     Run,

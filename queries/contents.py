@@ -11,10 +11,10 @@ import polars as pl
 from attnbank.queries.backend import Backend
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import size_of
-from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean, html_table
 from attnbank.sql.names import literal, qualified_name
+from attnbank.sql.paths import typed_path
 from attnbank.sql.run_choice import find_run
 
 # Bytes of a weight in the file, as measured; rounded means to at most 5 decimals.

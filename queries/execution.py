@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql.bank.paths import located
 from attnbank.sql.errors import AttnbankError, QueryError
+from attnbank.sql.paths import located
 from attnbank.sql.worker import Worker, out_of_memory, out_of_time
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from urllib.parse import quote
 from attnbank.sql import answer_cache, provenance, registry
 from attnbank.sql.bank import bank_format
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.bank.paths import address_of, located
 from attnbank.sql.errors import AttnbankError, BankError, CallError, bank_error, is_full_disk
 from attnbank.sql.ids import BITS, refers_to
 from attnbank.sql.messages import escape_control
 from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import MANIFEST, check_folder, file_digest, output_folder, unwritten
+from attnbank.sql.paths import address_of, located
 from attnbank.sql.provenance import KEY
 from attnbank.sql.registry import FORMAT
 from attnbank.sql.run_choice import find_run

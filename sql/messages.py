@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
+from attnbank.sql.paths import typed_path
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
-from attnbank.sql.bank.paths import located, typed_path, without_secrets
 from attnbank.sql.outputs import MANIFEST, file_digest, output_file
+from attnbank.sql.paths import located, typed_path, without_secrets
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -28,7 +28,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
-from attnbank.sql.bank.paths import addresses
 from attnbank.sql.errors import (
     AttnbankError,
     AttnbankWarning,
@@ -38,6 +37,7 @@ from attnbank.sql.errors import (
     worker_crashed,
 )
 from attnbank.sql.interrupts import postponed
+from attnbank.sql.paths import addresses
 
 if TYPE_CHECKING:
     import psutil

@@ -27,9 +27,9 @@ from attnbank.cli.output import (
 from attnbank.ingest.corpora.document import LEFT_OUT
 from attnbank.sql.bank.new_banks import is_named_as_a_schema
 from attnbank.sql.bank.opening import fault_of_rows
-from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import damaged
 from attnbank.sql.messages import escape_control, join_names
+from attnbank.sql.paths import typed_path
 from attnbank.sql.run_choice import behaviour_lines
 
 if TYPE_CHECKING:

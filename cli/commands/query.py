@@ -49,9 +49,9 @@ from attnbank.cli.output import (
 )
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.queries import parameters
-from attnbank.sql.bank.paths import bank_file
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 from attnbank.sql.header import Analysis, Parameter
+from attnbank.sql.paths import bank_file
 from attnbank.sql.registry import (
     DIALECTS,
     QUERIES_VARIABLE,

@@ -19,8 +19,8 @@ import polars as pl
 
 from attnbank.queries import Bank
 from attnbank.queries.bank import open_for_requests
-from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
+from attnbank.sql.paths import address_of
 
 # The most characters of a parameter.
 _LONGEST_VALUE = 20_000

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
-from attnbank.sql.bank.paths import check_is_duckdb
 from attnbank.sql.errors import (
     BankError,
     is_ending,
@@ -21,6 +20,7 @@ from attnbank.sql.outputs import (
     files_of_bank,
     part_names,
 )
+from attnbank.sql.paths import check_is_duckdb
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

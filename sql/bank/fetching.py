@@ -12,16 +12,16 @@ from urllib.parse import unquote
 
 from attnbank.sql.bank.new_banks import check_new_place
 from attnbank.sql.bank.opening import fault_of_rows, open_to_read
-from attnbank.sql.bank.paths import (
+from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
+from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.outputs import file_digest, take_name, unwritten
+from attnbank.sql.paths import (
     address_of,
     bank_file,
     printable_path,
     typed_path,
     without_secrets,
 )
-from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
-from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.outputs import file_digest, take_name, unwritten
 from attnbank.sql.worker import Worker
 
 _TRIES = 5

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import STORAGE, connect, transaction
-from attnbank.sql.bank.paths import bank_file
 from attnbank.sql.errors import (
     AttnbankError,
     BankError,
@@ -28,6 +27,7 @@ from attnbank.sql.errors import (
 )
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs import new_part, output_file, take_name
+from attnbank.sql.paths import bank_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -35,18 +35,18 @@ from attnbank.sql.bank.connections import (
     transaction,
 )
 from attnbank.sql.bank.new_banks import check_new_place, create_bank, fill
-from attnbank.sql.bank.paths import (
+from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
+from attnbank.sql.ids import LARGEST_OWNER, OF_WORDS, read_shards
+from attnbank.sql.interrupts import postponed
+from attnbank.sql.names import literal, quoted
+from attnbank.sql.outputs import remove_parts
+from attnbank.sql.paths import (
     address_of,
     bank_file,
     check_is_duckdb,
     printable_path,
     typed_path,
 )
-from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
-from attnbank.sql.ids import LARGEST_OWNER, OF_WORDS, read_shards
-from attnbank.sql.interrupts import postponed
-from attnbank.sql.names import literal, quoted
-from attnbank.sql.outputs import remove_parts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attnbank.sql.bank.paths import whole_address, without_secrets
 from attnbank.sql.errors import BankError, CallError, encode_error, require_extra
+from attnbank.sql.paths import whole_address, without_secrets
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -20,7 +20,8 @@ from command_line import Cli
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
-from attnbank.sql.bank import paths, remote
+from attnbank.sql import paths
+from attnbank.sql.bank import remote
 from attnbank.sql.errors import BankError, CallError
 
 Answer = Callable[[int, int, int | None], Iterator[bytes]]
