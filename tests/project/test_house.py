@@ -63,6 +63,17 @@ def test_there_is_no_circle() -> None:
     assert order.index("attnbank.sql.errors") < order.index("attnbank.cli.app")
 
 
+@pytest.mark.parametrize("part", ["ingest", "queries", "sql"])
+def test_folders_import_only_lower_ones(part: str) -> None:
+    """And so do the modules beside them: each folder or module has a floor of its own."""
+    floors: dict[str, set[str]] = {}
+    for name, others in _graph().items():
+        (floor, *lower) = (".".join(module.split(".")[:3]) for module in (name, *others))
+        if floor.startswith(f"attnbank.{part}"):
+            floors.setdefault(floor, set()).update({*lower} - {floor})
+    assert len([*TopologicalSorter(floors).static_order()]) >= len(floors) > 10
+
+
 def test_no_module_is_endless() -> None:
     endless = {
         path.relative_to(ROOT).as_posix(): lines
