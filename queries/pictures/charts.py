@@ -262,9 +262,9 @@ def _rows_to_draw(
 
 def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
     """The error for a comparison of corpora with rows of one corpus; None if it can be drawn."""
-    if (
-        not any(parameter.name == "corpora" for parameter in analysis.parameters)
-        or not frame.height
+    # One without a parameter run compares runs.
+    if not {"corpora", "run"} <= {parameter.name for parameter in analysis.parameters} or (
+        not frame.height
     ):
         return None
     corpora = frame["corpora"].max() if "corpora" in frame.columns else None

@@ -8,21 +8,34 @@
 --   modulo a prime (pseudo_random), the same in every engine.
 -- param differences bigint[][] = []: a number for what is tested, the cluster, and the difference of the two in it; a
 --   cluster that is not there has none
+-- param families bigint[][] = []: a number and its family, where there are several, each corrected for itself
 -- param is_two_sided boolean = false: whether a small sum is as remarkable as a large one
 -- column number bigint: what is tested
 -- column p_corrected double: how likely any has a statistic as large by chance; null if all its differences are 0
-with cluster_difference as (
-    select list_extract(entry, 1) as number, list_extract(entry, 2) as cluster, list_extract(entry, 3) as difference
-    from (select unnest($differences) as entry) as item
+with family_member as (
+    select list_extract(entry, 1) as number, list_extract(entry, 2) as family
+    from (select unnest($families) as entry) as item
+),
+
+cluster_difference as (
+    select coalesce(family_member.family, 0) as family, numbered.number, numbered.cluster, numbered.difference
+    from (
+        select list_extract(entry, 1) as number, list_extract(entry, 2) as cluster, list_extract(entry, 3) as difference
+        from (select unnest($differences) as entry) as item
+    ) as numbered
+    left join family_member using (number)
 ),
 
 cluster_place as (
-    select cluster, row_number() over (order by cluster) as place, count(*) over () as places
-    from (select distinct cluster from cluster_difference) as cluster_of_any
+    select
+        family, cluster,
+        row_number() over (partition by family order by cluster) as place,
+        count(*) over (partition by family) as places
+    from (select distinct family, cluster from cluster_difference) as cluster_of_any
 ),
 
 difference_scale as (
-    select number, sqrt(sum(power(cast(difference as double), 2))) as scale
+    select family, number, sqrt(sum(power(cast(difference as double), 2))) as scale
     from cluster_difference
     group by all
     having sum(abs(difference)) > 0
@@ -30,7 +43,7 @@ difference_scale as (
 
 scaled_differences as (
     select
-        difference_scale.number,
+        difference_scale.family, difference_scale.number, cluster_place.places,
         values_of(list_sort(
             list({
                 'place': cluster_place.place,
@@ -38,19 +51,19 @@ scaled_differences as (
             })
         )) as differences
     from difference_scale
-    cross join cluster_place
-    left join cluster_difference using (number, cluster)
+    inner join cluster_place using (family)
+    left join cluster_difference using (family, number, cluster)
     group by all
 ),
 
 sign_flip as (
     select places, unnest(range(0, case when places <= 11 then cast(power(2, places) as bigint) else 2000 end)) as flip
-    from (select max(places) as places from cluster_place) as size
+    from (select distinct places from cluster_place) as size
 ),
 
 sign_vector as (
     select
-        flip,
+        places, flip,
         list_transform(
             range(0, places),
             lambda place: case
@@ -64,7 +77,7 @@ sign_vector as (
 
 largest_statistic as materialized (
     select
-        sign_vector.flip,
+        scaled_differences.family, sign_vector.flip,
         max(
             case
                 when $is_two_sided then abs(list_inner_product(scaled_differences.differences, sign_vector.signs))
@@ -72,12 +85,14 @@ largest_statistic as materialized (
             end
         ) as statistic
     from sign_vector
-    cross join scaled_differences
+    inner join scaled_differences using (places)
     group by all
 ),
 
 observed_statistic as (
-    select number, case when $is_two_sided then abs(list_sum(differences)) else list_sum(differences) end as statistic
+    select
+        family, number,
+        case when $is_two_sided then abs(list_sum(differences)) else list_sum(differences) end as statistic
     from scaled_differences
 )
 
@@ -86,5 +101,5 @@ select
     observed_statistic.number,
     share_of(largest_statistic.statistic >= observed_statistic.statistic - cast(1e-9 as double)) as p_corrected
 from observed_statistic
-cross join largest_statistic
+inner join largest_statistic using (family)
 group by all

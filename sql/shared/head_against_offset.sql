@@ -1,9 +1,10 @@
 -- title: How often a head is right and a fixed offset is not, and the reverse, for some relations, by clusters
--- grain: one row per (relation, cluster)
+-- grain: one row per (run, relation, cluster)
 -- param runs, subtypes, possessive, saved, clamped
--- param heads varchar[][] = []: of each relation the layer, head and direction that are scored, and the offset to
---   compare with, as text: relation, layer, head, direction, offset
+-- param heads varchar[][] = []: of each run and relation the layer, head and direction that are scored, and the offset
+--   to compare with, as text: run.id, relation, layer, head, direction, offset
 -- param choose varchar = null {half, train}: only dependents that heads are not chosen on (see pair_hit); null for all
+-- column run integer: run.id of the run
 -- column relation
 -- column cluster bigint: see gold_dependency
 -- column n
@@ -11,11 +12,12 @@
 -- column only_head, only_offset
 with compared_head as (
     select
-        list_extract(entry, 1) as relation,
-        cast(list_extract(entry, 2) as smallint) as layer,
-        cast(list_extract(entry, 3) as smallint) as head,
-        list_extract(entry, 4) as direction,
-        cast(list_extract(entry, 5) as integer) as "offset"
+        cast(list_extract(entry, 1) as integer) as run,
+        list_extract(entry, 2) as relation,
+        cast(list_extract(entry, 3) as smallint) as layer,
+        cast(list_extract(entry, 4) as smallint) as head,
+        list_extract(entry, 5) as direction,
+        cast(list_extract(entry, 6) as integer) as "offset"
     from (select unnest($heads) as entry) as item
 ),
 
@@ -28,7 +30,7 @@ gold as (
 
 comparison as (
     select
-        compared_head.relation, gold.cluster,
+        compared_head.run, compared_head.relation, gold.cluster,
         case
             when is_offset_hit(
                 compared_head."offset", judged_side(compared_head.direction, gold.side), gold.position,
@@ -40,7 +42,8 @@ comparison as (
         ) as by_head
     from compared_head
     inner join gold
-        on gold.counted_relation = compared_head.relation
+        on gold.run = compared_head.run
+        and gold.counted_relation = compared_head.relation
         and applies_to_side(compared_head.direction, gold.side)
     inner join peak
         on peak.sequence = gold.sequence
@@ -54,7 +57,7 @@ comparison as (
 )
 
 select
-    relation, cluster,
+    run, relation, cluster,
     count(*) as n,
     cast(sum(by_offset) as bigint) as by_offset,
     cast(sum(by_head * (1 - by_offset)) as bigint) as only_head,

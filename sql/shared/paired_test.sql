@@ -6,6 +6,7 @@
 -- param pairs bigint[][] = []: in each cluster, a number for what is tested, the cluster, its cases, those that only a
 --   finds, and those that only b finds
 -- param family bigint[] = []: the numbers that p_corrected is corrected for; it is null for others
+-- param families of flip_test
 -- param is_two_sided boolean = false: whether b may be better than a, too
 -- param is_circular boolean = false: whether the pairs were found by what is tested, so that no p value is right
 -- column number bigint: what is tested
@@ -78,5 +79,5 @@ left join flip_test(
         from cluster_count
         inner join family using (number)
     ),
-    is_two_sided := $is_two_sided
+    families := $families, is_two_sided := $is_two_sided
 ) as flip on flip.number = tested.number

@@ -55,8 +55,8 @@ per_relation as (
         heads := (
             select
                 list([
-                    best.relation, cast(best.layer as varchar), cast(best.head as varchar), best.direction,
-                    cast(baseline."offset" as varchar)
+                    cast(best.run as varchar), best.relation, cast(best.layer as varchar), cast(best.head as varchar),
+                    best.direction, cast(baseline."offset" as varchar)
                 ])
             from best
             inner join baseline using (relation, side)

@@ -50,7 +50,7 @@ with ranked_hit as (
 
 best as (
     select
-        selected.relation, selected.layer, selected.head, selected.direction, selected.side,
+        selected.run, selected.relation, selected.layer, selected.head, selected.direction, selected.side,
         selected.n as chosen_n,
         selected.accuracy as chosen_accuracy,
         scored.n, scored.accuracy, scored.effective,
@@ -84,8 +84,8 @@ per_cluster as materialized (
         heads := (
             select
                 list([
-                    best.relation, cast(best.layer as varchar), cast(best.head as varchar), best.direction,
-                    cast(baseline."offset" as varchar)
+                    cast(best.run as varchar), best.relation, cast(best.layer as varchar), cast(best.head as varchar),
+                    best.direction, cast(baseline."offset" as varchar)
                 ])
             from best
             inner join baseline using (relation, side)
