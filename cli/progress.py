@@ -21,13 +21,18 @@ _STAGES = {
     "scoring": ("Scoring", "sentences"),
     "judging": ("Judging", "pairs"),
     "computing": ("Computing", "inputs"),
-    "keeping": ("Keeping", "analyses"),
+    "keeping": ("Caching results", "analyses"),
     "answering": ("Answering", "sections"),
     "drawing": ("Drawing", "sentences"),
     "fetching": ("Fetching", "MB"),
+    "copying": ("Copying the bank", "tables"),
+    "publishing": ("Writing results and pictures", "analyses"),
+    "writing": ("Writing sentences", "sentences"),
 }
 _BAR_OF_SHARE = "{desc}: {percentage:3.0f}%|{bar}|{postfix} [{elapsed}<{remaining}]"
 _EPOCHS_IN_A_LINE = 10
+# Stages with a line of their own at the start, where there is no bar.
+_ANNOUNCED = ("running", "masking", "scoring", "copying", "keeping", "publishing", "writing")
 
 
 class ProgressDisplay:
@@ -70,7 +75,7 @@ class ProgressDisplay:
         name, unit = _STAGES[progress.stage]
         if self._is_terminal:
             self._bar = _bar(name, unit, progress)
-        elif progress.stage in ("running", "masking", "scoring"):
+        elif progress.stage in _ANNOUNCED:
             begun = f", {progress.done} already done" if progress.done else ""
             total = count_noun(progress.total or 0, unit.removesuffix("s"))
             safe_echo(f"{name}: {total}{begun}", err=True)

@@ -12,9 +12,9 @@ class Progress:
     """The progress of a stage: `done` of `total` units (None: total not known).
 
     The units are sentences for the stages checking, reading, running, masking, counting, averaging,
-    scoring and drawing; inputs for planning (of a sample) and computing; pairs for judging; epochs
-    for training; answers for keeping (`compute --all`); sections for answering (a report, or what
-    is published).
+    scoring, drawing and writing (of a publication); inputs for planning (of a sample) and
+    computing; pairs for judging; epochs for training; analyses for keeping (`compute --all`) and
+    publishing; sections for answering (a report); tables for copying.
 
     Within a stage `done` never falls and `total` does not change. `done` ends at `total`, except
     in a training that stops early. `share`, in [0, 1], is the elapsed share of the time, where that

@@ -8,7 +8,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -177,6 +177,7 @@ def publish(
             [*run_names.values()],
             keep=publication.keep,
             inputs=publication.inputs,
+            on_progress=on_progress,
         )
         notes += [*excerpt.notes, *notes_on_paths(bank_copy)]
         on_size(bank_copy.stat().st_size, sum(bundle_manifest["files"].values()))
@@ -276,20 +277,33 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     bank_file = folder / BANK
     with Bank(bank_file) as bank:
         names = bank.runs()["name"].to_list()
-    for run in names:
-        compute_and_cache_all(bank_file, run, on_progress, replace=False)
+    for at, run in enumerate(names):
+        compute_and_cache_all(
+            bank_file, run, partial(_report_in_turn, on_progress, at, len(names)), replace=False
+        )
     cache = BankCache(bank_file, _SECONDS, _MEMORY)
     try:
         with cache.open() as handle:
             bank = handle.bank
             runs = {run.id: run for run in (_get_run(bank, name) for name in names)}
-            steps = len(runs) * (len(analyses()) + 1)
-            for at, _ in enumerate(_write_answers(folder, handle, runs)):
-                on_progress(Progress("answering", min(at, steps), steps))
+            with_run = sum(_takes_run(analysis) for analysis in analyses().values())
+            steps = len(runs) * with_run + len(analyses()) - with_run
+            on_progress(Progress("publishing", 0, steps))
+            for at, _ in enumerate(_write_answers(folder, handle, runs), 1):
+                on_progress(Progress("publishing", at, steps))
             _write_json(folder / CONTENTS, records.contents_record(bank))
-            for run in runs.values():
-                for count in _write_sheets(folder / "sheets" / str(run.id), bank, run):
-                    on_progress(Progress("drawing", count, None))
+            with bank.backend.answering():
+                sentences = {
+                    run: bank.backend.internal("sentences/of_run", run=run).rows() for run in runs
+                }
+            done, total = 0, sum(map(len, sentences.values()))
+            on_progress(Progress("writing", 0, total))
+            for number, rows in sentences.items():
+                for count in _write_sheets(
+                    folder / "sheets" / str(number), bank, runs[number], rows
+                ):
+                    on_progress(Progress("writing", done + count, total))
+                done += len(rows)
             manifest = _manifest(folder, name, bank, runs)
     finally:
         cache.close()
@@ -304,13 +318,20 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     )
 
 
+def _report_in_turn(on_progress: OnProgress, at: int, count: int, progress: Progress) -> None:
+    """Report the progress of one of several equal parts as that of all."""
+    assert progress.total is not None
+    done = at * progress.total + progress.done
+    on_progress(replace(progress, done=done, total=count * progress.total))
+
+
 def _get_run(bank: Bank, name: str) -> Run:
     """Find a run by name, whatever it stores."""
     return chosen_run(bank.connection, RunChoice(), name)
 
 
-def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) -> Iterator[str]:
-    """Write the rows of all analyses, for each run; yield the name of each step.
+def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) -> Iterator[None]:
+    """Write the rows of all analyses, for each run; yield after each analysis.
 
     Each run has a folder in `answers` with `ANALYSIS.json`, `ANALYSIS.light.svg` and
     `ANALYSIS.dark.svg`, and a file in `profiles`, `nearest`, `effects` and `maps`; `answers/any`
@@ -318,16 +339,15 @@ def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) ->
     """
     answers = folder / "answers"
     for number, run in runs.items():
-        for name, analysis in analyses().items():
-            if _takes_run(analysis):
-                yield f"{name} of {run.name}"
-                _write_answer(answers / str(number), handle, analysis, {"run": run.name})
-        yield f"heads of {run.name}"
         _write_records(folder, handle.bank, run)
-    for name, analysis in analyses().items():
+        for analysis in analyses().values():
+            if _takes_run(analysis):
+                _write_answer(answers / str(number), handle, analysis, {"run": run.name})
+                yield
+    for analysis in analyses().values():
         if not _takes_run(analysis):
-            yield name
             _write_answer(answers / "any", handle, analysis, {})
+            yield
 
 
 def _takes_run(analysis: Analysis) -> bool:
@@ -384,13 +404,13 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
         _write_json(folder / name / f"{run.id}.json", record)
 
 
-def _write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
+def _write_sheets(
+    folder: Path, bank: Bank, run: Run, rows: Sequence[tuple[int, str]]
+) -> Iterator[int]:
     """Write the sentences of a run, `IN_A_FILE` in a file; yield the number written so far.
 
-    `names.json` has the number and name of each, in the order of the text.
+    `rows` are the number and name of each, in the order of the text, which `names.json` has too.
     """
-    with bank.backend.answering():
-        rows = bank.backend.internal("sentences/of_run", run=run.id).rows()
     _write_json(folder / "names.json", [[number, name] for number, name in rows])
     file: dict[str, Any] = {}
     for at, (number, name) in enumerate(rows, 1):

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.merge.sources import OF, Source, source_of
+from attnbank.ingest.merge.sources import OF, SOURCE, Source, source_of
+from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.saved import SavedRelation, create_view
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank import bank_format
@@ -82,6 +83,7 @@ def take(
     *,
     keep: Mapping[str, Keep] | None = None,
     inputs: int | None = None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Excerpt:
     """Make a bank of some runs of another one, all that are finished if none is named.
 
@@ -104,7 +106,7 @@ def take(
         source.attached(connection),
     ):
         bare = [run for run, name in chosen.items() if (keep or {}).get(name) == "peaks"]
-        return _Taking(connection, source, chosen, bare, inputs).fill()
+        return _Taking(connection, source, chosen, bare, inputs).fill(on_progress)
 
 
 @dataclass
@@ -119,7 +121,7 @@ class _Taking:
     cut: list[int] = field(default_factory=list)  # runs that have more inputs than are taken
     partial: list[int] = field(default_factory=list)  # corpora that have sentences not taken
 
-    def fill(self) -> Excerpt:
+    def fill(self, on_progress: OnProgress) -> Excerpt:
         self.runs = _listed(self.chosen)
         with transaction(self.connection):
             self._copy("run")
@@ -134,11 +136,16 @@ class _Taking:
                 for run in self.cut
             ]
             last = ("peak", *_MAPS)
-            for table in registry.tables():
-                if table not in (*_OWN, "run", *last):
-                    self._copy(table)
-            for table in last:
+            first = [name for name in registry.tables() if name not in (*_OWN, "run", *last)]
+            tables = [*first, *last]
+            sizes = self._sizes()
+            done, total = 0, sum(sizes.get(table, 0) for table in tables)
+            for at, table in enumerate(tables):
+                share = done / total if total else None
+                on_progress(Progress("copying", at, len(tables), share=share))
                 self._copy(table)
+                done += sizes.get(table, 0)
+            on_progress(Progress("copying", len(tables), len(tables), share=1.0))
             self._rename()
             self._rename_corpora()
             for name, *own in self._rows(
@@ -184,6 +191,11 @@ class _Taking:
             " and own.id not in (select id from taken_sentence) order by all"
         )
         self.partial = [corpus for (corpus,) in rows]
+
+    def _sizes(self) -> dict[str, int]:
+        """The rows of the tables of the source; of an export nothing is known."""
+        select = "select table_name, estimated_size from duckdb_tables() where database_name"
+        return dict(self._rows(f"{select} = {literal(SOURCE)} and schema_name = 'main'"))
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(statement).fetchall()

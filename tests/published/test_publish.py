@@ -25,7 +25,7 @@ from crashes import run_on_disk
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.viewer import publishing
-from attnbank.queries import open_bank
+from attnbank.queries import analyses, open_bank
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
 
@@ -299,11 +299,19 @@ def test_answers_have_all_digits_of_the_bank(publication: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_the_text_only_the_first_inputs_are_published(two_runs: Path, tmp_path: Path) -> None:
+def test_of_the_text_only_the_first_inputs_are_published(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In the bank, in the pages and in the results that are computed for them."""
     site = tmp_path / "site"
     options = ["--run", "stories/tiny-bert", "--sentences", "3", "--name", "few"]
     assert _publish(two_runs, site, *options) == 0
+    told = capsys.readouterr().err
+    stages = dict.fromkeys(re.findall(r"^([A-Z][a-z ]+): \d", told, re.MULTILINE))
+    results = "Writing results and pictures"
+    assert [*stages] == ["Copying the bank", "Caching results", results, "Writing sentences"]
+    done = re.findall(r"^[A-Z][a-z ]+: (\d+) of (\d+) \w+, 0 s left$", told, re.MULTILINE)
+    assert {total for count, total in done if count == total} >= {"3", str(len(analyses()))}
     with open_bank(two_runs) as bank:
         rows = bank.sql(
             "select word.form, word.sentence <= (select list(id order by id)[3] from sentence"

@@ -37,7 +37,8 @@ _REAL = re.compile(r"\b(gum|wiki)[-.]|\$treebank-dev\.|\bfr-dev\.")
 _LARGER = re.compile(r"\b(larger|silver|decoder)\.duckdb")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
 _VOLATILE = re.compile(
-    r"^(Checking|Counting|Reading|Running|Computing|Keeping|Scoring|Averaging|Judging|About)\b.*\n",
+    r"^(Checking|Counting|Reading|Running|Computing|Caching|Scoring|Averaging|Judging|About|Copying"
+    r"|Writing)\b.*\n",
     re.MULTILINE,
 )
 _FIGURE = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.])")
