@@ -27,12 +27,15 @@ _STAGES = {
     "fetching": ("Fetching", "MB"),
     "copying": ("Copying the bank", "tables"),
     "publishing": ("Writing results and pictures", "analyses"),
+    "examples": ("Writing examples", "heads"),
     "writing": ("Writing sentences", "sentences"),
 }
 _BAR_OF_SHARE = "{desc}: {percentage:3.0f}%|{bar}|{postfix} [{elapsed}<{remaining}]"
 _EPOCHS_IN_A_LINE = 10
 # Stages with a line of their own at the start, where there is no bar.
-_ANNOUNCED = ("running", "masking", "scoring", "copying", "keeping", "publishing", "writing")
+_ANNOUNCED = (
+    "running", "masking", "scoring", "copying", "keeping", "publishing", "examples", "writing",
+)  # fmt: skip
 
 
 class ProgressDisplay:

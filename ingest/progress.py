@@ -14,7 +14,8 @@ class Progress:
     The units are sentences for the stages checking, reading, running, masking, counting, averaging,
     scoring, drawing and writing (of a publication); inputs for planning (of a sample) and
     computing; pairs for judging; epochs for training; analyses for keeping (`compute --all`) and
-    publishing; sections for answering (a report); tables for copying.
+    publishing; heads for examples (of a publication); sections for answering (a report); tables
+    for copying.
 
     Within a stage `done` never falls and `total` does not change. `done` ends at `total`, except
     in a training that stops early. `share`, in [0, 1], is the elapsed share of the time, where that

@@ -15,6 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
@@ -51,7 +52,7 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
 CONTENTS = "contents.json"
-_FOLDERS = ("answers", "effects", "maps", "nearest", "profiles", "sheets")
+_FOLDERS = ("answers", "effects", "examples", "maps", "nearest", "profiles", "sheets")
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, CONTENTS, PAGE, DIGEST, *_FOLDERS)
 # The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
@@ -95,6 +96,8 @@ MOST_BYTES = 1_500_000
 MOST_PICTURE = 1_500_000
 # Sentences in a file; its name is their number divided by this.
 IN_A_FILE = 4
+# Examples of a kind that are published: as many as the atlas shows.
+_EXAMPLES = 3
 # The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096
 # DuckDB in a browser reads in units of this many bytes.
@@ -267,8 +270,6 @@ def notes_on_paths(bank_copy: Path) -> Iterator[str]:
 
 
 def _names_runs(runs: Sequence[str]) -> Any:
-    import polars as pl
-
     return pl.col("name").is_in(list(runs))
 
 
@@ -292,6 +293,14 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
             for at, _ in enumerate(_write_answers(folder, handle, runs), 1):
                 on_progress(Progress("publishing", at, steps))
             _write_json(folder / CONTENTS, records.contents_record(bank))
+            judged = {number: _judged_relations(bank, run) for number, run in runs.items()}
+            heads, written = sum(map(len, judged.values())), 0
+            for number, relations in judged.items():
+                for _ in _write_examples(
+                    folder / "examples" / str(number), bank, runs[number], relations
+                ):
+                    written += 1
+                    on_progress(Progress("examples", written, heads))
             with bank.backend.answering():
                 sentences = {
                     run: bank.backend.internal("sentences/of_run", run=run).rows() for run in runs
@@ -402,6 +411,60 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
             except AttnbankError as error:
                 record = {"error": records.fault_record(error, bank, bank.path.name)}
         _write_json(folder / name / f"{run.id}.json", record)
+
+
+_Head = tuple[int, int]
+# The relations, with their directions, that each head is shown with.
+_Judged = dict[_Head, list[tuple[str, str]]]
+
+
+def _judged_relations(bank: Bank, run: Run) -> _Judged:
+    """The relation that each head finds best, and those that it finds best of all heads."""
+    judged: _Judged = {}
+    with suppress(AttnbankError):  # mostly a run of tokens, or a corpus without trees
+        best = bank.query("best_relation", run=run.name, min_count=10).filter(pl.col("gain") > 0)
+        columns = ("layer", "head", "relation", "direction")
+        of_all = bank.query("best_head", run=run.name).select(columns)
+        for layer, head, *of in (
+            pl.concat([best.select(columns), of_all]).unique().sort(columns).rows()
+        ):
+            judged.setdefault((layer, head), []).append((of[0], of[1]))
+    return judged
+
+
+def _write_examples(folder: Path, bank: Bank, run: Run, judged: _Judged) -> Iterator[None]:
+    """Write what heads find and miss, with which pages need no DuckDB; yield after each head.
+
+    A head has a file with the rows of examples/head_examples, by relation and direction, and of
+    each of their sentences the peaks and weights of examples/example_maps.
+    """
+    files: dict[_Head, dict[str, Any]] = {}
+    examples = []
+    for head, relations in judged.items():
+        of = {}
+        for relation, direction in relations:
+            rows = records.examples_record(bank, run, head, relation, direction, _EXAMPLES)
+            of[f"{relation} {direction}"] = [_without_nulls(row) for row in rows]
+            examples += [
+                [row["sentence"], *head, row["dependent"], row["gold"]]
+                for row in rows
+                if row["sentence"] is not None
+            ]
+        files[head] = {"of": of, "sentences": {}}
+        yield
+    if not examples:
+        return
+    with bank.backend.answering():
+        rows = bank.backend.internal("examples/example_maps", run=run.id, examples=examples).rows()
+    for layer, number, sentence, *peak, weights in rows:
+        arcs = [(int(to), weight) for to, weight in weights or ()]
+        files[layer, number]["sentences"].setdefault(sentence, []).append((*peak, arcs))
+    for (layer, number), file in files.items():
+        _write_json(folder / f"{layer}-{number}.json", file)
+
+
+def _without_nulls(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def _write_sheets(

@@ -245,10 +245,10 @@ export class Atlas {
   // those in which it does most of what the grid shows.
   async #loadExamples(isCurrent) {
     const { connector, data, state: { run, head, beside, by } } = this;
-    if (!connector.isLive || this.fault) return;
+    if (this.fault) return;
     if (by === "request") await this.#loadBestScore(isCurrent);
     if (!this.#isOfRelation && by !== "gain") {
-      if (!Object.hasOwn(this.bank.strongest, by)) return;
+      if (!connector.isLive || !Object.hasOwn(this.bank.strongest, by)) return;
       const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES);
       if (isCurrent()) this.#set({ strongest });
       return;
@@ -256,10 +256,11 @@ export class Atlas {
     const judged = this.#judged();
     if (!judged || !data.relations.length) return;
     const of = { relation: judged.relation, direction: judged.direction };
-    const examples = await examplesOf(connector, run, head, of, EXAMPLES);
+    const [examples, fault] = await attempt(() => examplesOf(connector, run, head, of, EXAMPLES));
     if (!isCurrent()) return;
+    if (fault && connector.isLive) throw fault; // a published page has the examples of best heads
     this.#set({ examples });
-    if (beside && beside !== head) {
+    if (beside && beside !== head && connector.isLive) {
       // What a head finds of the relations of the other one.
       const [counted] = await attempt(() => connector.answer(run.id, "head_accuracy"));
       this.data.counted = counted?.rows;

@@ -142,8 +142,13 @@ export class Published extends Connector {
     return this.once(key, () => this.database.rows(this.manifest.statements[name], values));
   }
 
-  examples([id, head, part], { page = 1, most, ...of }) {
+  async examples([id, head, part], { page = 1, most, ...of }) {
     this.#checkRelation(of.relation);
+    if (!part && !this.isLive) {
+      const known = (await this.#examplesOf(id, head))?.of[`${of.relation} ${of.direction}`];
+      if (known) return known;
+      throw new Fault("These examples were not published.", "Show sentences, which loads DuckDB.");
+    }
     const [layer, number] = pairOf(head);
     const name = part ? "example_page" : "head_examples";
     const values = { run: this.#run(id).name, layer, head: number, most, skipped: (page - 1) * most, ...of };
@@ -176,12 +181,22 @@ export class Published extends Connector {
 
   // Sentences with what a head (3-1) attends to in their inputs.
   async sentences([run, head], { sentences }) {
-    const sheets = await Promise.all(sentences.split(",").map((id) => this.#sheet(run, id)));
+    const ids = sentences.split(",");
+    const sheets = await Promise.all(ids.map((id) => this.#sheet(run, id)));
+    if (!this.isLive) {
+      const known = (await this.#examplesOf(run, head))?.sentences ?? {};
+      return sheets.map((sheet, at) => ({ ...sheet, ...publishedMaps(known[ids[at]] ?? []) }));
+    }
     const values = { sequences: [...new Set(sheets.map((sheet) => sheet.sequence))], heads: [head] };
     const maps = await this.#ask("sentences/maps", values);
     const peaks = await this.#ask("sentences/peaks", values);
     const isOf = ({ sequence }) => (row) => row.sequence === sequence;
     return sheets.map((sheet) => ({ ...sheet, maps: maps.filter(isOf(sheet)), peaks: peaks.filter(isOf(sheet)) }));
+  }
+
+  // Examples of what a head finds and misses, and what it attends to there; null where none were published.
+  #examplesOf(run, head) {
+    return this.file(`examples/${run}/${head}.json`);
   }
 
   async #sheet(run, id) {
@@ -346,6 +361,18 @@ export class Published extends Connector {
     const best = frame?.rows.find((row) => row.relation === relation);
     return best ? headOf(best) : "1-1";
   }
+}
+
+// The peaks of a published example, and those of its weights that a line of words shows.
+function publishedMaps(rows) {
+  const [maps, peaks] = [[], []];
+  for (const [position, most_attended, most_attending, arcs] of rows) {
+    peaks.push({ position, most_attended, most_attending });
+    const weights = [];
+    for (const [to, weight] of arcs) weights[to] = weight;
+    maps.push({ from_position: position, weights });
+  }
+  return { maps, peaks };
 }
 
 // A record, unless it says why there is none.
