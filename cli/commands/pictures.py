@@ -214,7 +214,7 @@ def _write_picture(
 
 @command("head_card", "--head 3-1 -o head_3-1.svg", group="attnbank plot")
 @field_options(CardOptions)
-@output_option("The file to write (required), ending in .svg, .png, .pdf or .html.")
+@output_option("The file to write (required), ending in .svg, .png, .pdf, .html or .json.")
 @fresh_option
 @theme_option
 @field_options(PlotOptions)
@@ -222,7 +222,7 @@ def head_card(ctx: click.Context, /, **values: Any) -> None:
     """What one head does: the relations it finds, where its attention goes, three examples.
 
     Each relation stands beside the best fixed offset, the accuracy on held-out documents, and the
-    same head with random weights, if the bank has such a control. A filled point is above the
+    same head with random weights, if the bank has such a control. A star marks those above the
     offset by more than chance (p < 0.05, corrected for all heads and relations). What the bank
     lacks is left out, and named. The numbers are those of attnbank query best_relation,
     head_score, best_head_held_out, relative_position and special_tokens.

@@ -6,21 +6,19 @@ word that the head finds instead is dashed, in the colour of errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
-from attnbank.queries.pictures.rendering import (
-    element,
-    isolate_direction,
-    shorten_for_svg,
-    text_width,
-)
-from attnbank.queries.pictures.theme import Palette
+from attnbank.queries.pictures.panels import Row, Spec, panel_title
+from attnbank.queries.pictures.rendering import isolate_direction, shorten_for_svg, text_width
+from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.messages import is_right_to_left
 
 # A weaker arc is not drawn, unless it is marked.
 LEAST_ARC = 0.1
+
+# The fields of an arc that are not drawn.
+_FACTS = ("from", "to", "weight", "kind")
 
 # What an arc may be: any, to the gold head, to the gold head that is missed, or what is found.
 PLAIN, FOUND, MISSED, INSTEAD = "plain", "found", "missed", "instead"
@@ -64,19 +62,19 @@ def fits_whole(line: ArcLine, room: float, font: float) -> bool:
     return not places or {*range(min(places), max(places) + 1)} <= {*_words_shown(line, room, font)}
 
 
-def draw_arc_line(
-    line: ArcLine, x: float, y: float, room: float, font: float, note: float, colours: Palette,
-    wrong: str,
-) -> tuple[str, float]:  # fmt: skip
-    """Draw a line as SVG within `room` pixels; also return its height.
+def arc_line_chart(
+    line: ArcLine, title: str, left: float, room: float, theme: Theme, look: Look
+) -> Spec:
+    """A Vega-Lite view of a line, from `left` on at most `room` pixels wide, with its title.
 
     Of a longer sentence the marked words are drawn, with as many neighbours as there is room for.
     """
+    font, note, colours = look.font, look.scaled_font(0.9), theme.sentence
     indexes = _words_shown(line, room, font)
     gap, cut = 0.5 * font, 1.1 * font
     middles: dict[int, float] = {}
     words: list[tuple[str, float, float, int | None]] = []
-    at = right = 0.0
+    at = right = start = left + 0.2 * font  # the box of a word
     for before, index in zip([-1, *indexes], indexes, strict=False):
         if index > before + 1:
             words.append(("…", at, cut - gap, None))
@@ -92,7 +90,7 @@ def draw_arc_line(
         right = at + cut - gap
 
     def mirrored(place: float) -> float:
-        return right - place if line.runs_left else place
+        return start + right - place if line.runs_left else place
 
     arcs = [arc for arc in line.arcs if arc.start in middles and arc.end in middles]
     largest = max([1.0, *(arc.weight or 0.0 for arc in arcs)])  # norms may be larger than 1
@@ -118,35 +116,54 @@ def draw_arc_line(
     top = max(
         [0.75 * max(heights, default=0.0) + 0.5 * font, *(rise + note for _, rise, _ in labels)]
     )
-    parts = []
+    strokes: list[Row] = []
+    texts: list[Row] = []
+    boxes: list[Row] = []
     for arc, height in zip(arcs, heights, strict=True):
         ends = mirrored(middles[arc.start]), mirrored(middles[arc.end])
-        base, share = top - 0.2 * font, (arc.weight or 0.0) / largest
-        parts.append(_draw_arc(arc, share, ends, base, height, font, colours, wrong))
+        strokes += _strokes_of_arc(
+            arc, (arc.weight or 0.0) / largest, ends, top, height, theme, font
+        )
     for middle, rise, arc in labels:
-        text, colour = f"{arc.weight:.2f}", wrong if arc.kind == INSTEAD else colours.gold
-        width = text_width(text, note)
-        parts.append(element("rect", x=middle - width / 2 - 1, y=top - rise - 0.8 * note,
-                             width=width + 2, height=note, fill=colours.ground))  # fmt: skip
-        parts.append(_text(text, middle, top - rise, note, colour, "middle"))
+        colour = theme.palette[1] if arc.kind == INSTEAD else colours.gold
+        half = text_width(f"{arc.weight:.2f}", note) / 2 + 1
+        y = top - rise
+        texts.append(
+            {"text": f"{arc.weight:.2f}", "x": middle, "y": y, "size": note, "fill": colour}
+        )
+        boxes.append({"x": middle - half, "x2": middle + half, "y": y - 0.8 * note,
+                      "y2": y + 0.2 * note, "fill": theme.background, "stroke": None})  # fmt: skip
     for text, place, width, shown_position in words:
-        left = right - place - width if line.runs_left else place
+        middle = mirrored(place + width / 2)
         if shown_position is not None and shown_position == line.dependent:
-            parts.append(
-                element("rect", x=left - 0.2 * font, y=top, width=width + 0.4 * font,
-                        height=1.35 * font, rx=0.2 * font, fill="none", stroke=colours.text,
-                        stroke_width=f"{0.07 * font:.2f}")
-            )  # fmt: skip
+            half = width / 2 + 0.2 * font
+            boxes.append({"x": middle - half, "x2": middle + half, "y": top,
+                          "y2": top + 1.35 * font, "fill": None, "stroke": theme.ink})  # fmt: skip
         is_faint = shown_position is None or shown_position in line.set_apart
-        colour = colours.faint if is_faint else colours.text
-        parts.append(_text(text, left + width / 2, top + font, font, colour, "middle"))
-    return (
-        element(
-            "g", *parts, class_="arc-line", transform=f"translate({x:.1f} {y:.1f})",
-            data_sentence=escape(shorten_for_svg(line.sentence)),
-        ),
-        top + 1.5 * font,
-    )  # fmt: skip
+        texts.append({"text": isolate_direction(text), "x": middle, "y": top + font,
+                      "size": font, "fill": colours.faint if is_faint else theme.ink})  # fmt: skip
+    return {
+        "title": panel_title(title, theme, room, note) | {"color": colours.faint, "offset": 0},
+        "width": max(right, 0.0),
+        "height": top + 1.4 * font,
+        "layer": [
+            _marks({"type": "point", "size": 4}, strokes),
+            _marks({"type": "rect", "cornerRadius": 0.2 * font}, boxes),
+            _marks({"type": "text", "baseline": "alphabetic"}, texts),
+        ],
+    }
+
+
+def _marks(mark: Spec, rows: list[Row]) -> Spec:
+    """A layer of marks; the fields of the rows are channels, in pixels and colours."""
+    encoding: Spec = {}
+    for name in dict.fromkeys(name for row in rows for name in row if name not in _FACTS):
+        encoding[name] = {"field": name, "type": "nominal", "legend": None, "scale": None}
+        if name in ("x", "y"):
+            encoding[name] = {"field": name, "type": "quantitative", "axis": None, "scale": None}
+        elif name in ("x2", "y2", "text"):
+            encoding[name] = {"field": name}
+    return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
 
 
 def _words_shown(line: ArcLine, room: float, font: float) -> Sequence[int]:
@@ -166,36 +183,28 @@ def _words_shown(line: ArcLine, room: float, font: float) -> Sequence[int]:
     return sorted(shown)
 
 
-def _draw_arc(
-    arc: Arc, share: float, ends: tuple[float, float], base: float, height: float, font: float,
-    colours: Palette, wrong: str,
-) -> str:  # fmt: skip
-    """An arc between two x, as wide as its `share` of the largest weight."""
+def _strokes_of_arc(
+    arc: Arc, share: float, ends: Iterable[float], top: float, height: float, theme: Theme,
+    font: float,
+) -> Iterator[Row]:  # fmt: skip
+    """An arc between two x, as wide as its `share` of the largest weight, and its arrow."""
     start, end = ends
-    colour = {PLAIN: colours.line, INSTEAD: wrong}.get(arc.kind, colours.gold)
+    base = top - 0.2 * font
+    colour = {PLAIN: theme.sentence.line, INSTEAD: theme.palette[1]}.get(
+        arc.kind, theme.sentence.gold
+    )
+    about = {"from": arc.start, "to": arc.end, "weight": arc.weight, "kind": arc.kind}
+    about |= {"x": 0, "y": 0}
     thick = (0.05 + 0.12 * share if arc.kind == PLAIN else 0.1 + 0.2 * share) * font
-    dashes = {MISSED: "1.5 2.5", INSTEAD: "5 2"}.get(arc.kind)
-    top = base - height
-    line = element(
-        "path", d=f"M{start:.1f} {base:.1f}C{start:.1f} {top:.1f} {end:.1f} {top:.1f} {end:.1f}"
-        f" {base:.1f}", fill="none", stroke=colour, stroke_width=f"{thick:.2f}",
-        stroke_dasharray=dashes, stroke_opacity="0.3" if arc.kind == PLAIN else None,
-    )  # fmt: skip
-    tip = ""
+    curve = f"C{start:.1f} {base - height:.1f} {end:.1f} {base - height:.1f} {end:.1f} {base:.1f}"
+    yield about | {
+        "shape": f"M{start:.1f} {base:.1f}{curve}", "fill": None, "stroke": colour,
+        "strokeWidth": thick, "strokeDash": {MISSED: [1.5, 2.5], INSTEAD: [5, 2]}.get(arc.kind, []),
+        "opacity": 0.3 if arc.kind == PLAIN else 1,
+    }  # fmt: skip
     if arc.kind != PLAIN:  # an arrow to the word that is attended to
         side = 0.22 * font
-        tip = element(
-            "path", d=f"M{end:.1f} {base + side:.1f}l{-side:.1f} {-1.6 * side:.1f}h{2 * side:.1f}Z",
-            fill=colour,
-        )  # fmt: skip
-    return element(
-        "g", line, tip, class_=f"arc-{arc.kind}", data_from=arc.start, data_to=arc.end,
-        data_weight=None if arc.weight is None else f"{arc.weight:.9g}",
-    )  # fmt: skip
-
-
-def _text(text: str, x: float, y: float, size: float, colour: str, anchor: str) -> str:
-    return element(
-        "text", escape(isolate_direction(text)), x=x, y=y, font_size=f"{size:g}", fill=colour,
-        text_anchor=anchor,
-    )  # fmt: skip
+        yield about | {
+            "shape": f"M{end:.1f} {base + side:.1f}l{-side:.1f} {-1.6 * side:.1f}h{2 * side:.1f}Z",
+            "fill": colour, "stroke": None, "strokeWidth": 0, "strokeDash": [], "opacity": 1,
+        }  # fmt: skip

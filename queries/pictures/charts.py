@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -133,6 +133,9 @@ MOST_ROWS = 100_000
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
+# Pixels around a picture that has a title.
+PADDING = 12
+
 # The kind of picture that `Bank.show` draws.
 SENTENCES = "sentences"
 
@@ -191,8 +194,26 @@ def specification(
     if notes:
         subtitle += wrap_characters(note_text, int(characters * 1.25))
     counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
+    meta = {
+        "title": _title(analysis),
+        "facts": facts.lines(10_000),
+        "notes": note_text,
+        "n": [min(counts), max(counts)] if counts else [],
+    }
+    return {
+        **with_heading(meta, wrap_characters(_title(analysis), characters), subtitle, theme, look),
+        "data": {"name": "rows"},
+        "datasets": {"rows": rows},
+        **_in_one_view(chart, columns, look),
+    }
+
+
+def with_heading(
+    meta: Mapping[str, Any], title: list[str], subtitle: list[str], theme: str, look: Look
+) -> Spec:
+    """The specification of a picture without its charts; `meta` is what its caption says."""
     heading = {
-        "text": wrap_characters(_title(analysis), characters),
+        "text": title,
         "subtitle": subtitle or [""],
         "anchor": "start",
         "frame": "bounds",
@@ -203,18 +224,10 @@ def specification(
     }
     return {
         "$schema": SCHEMA,
-        "usermeta": {
-            "title": _title(analysis),
-            "facts": facts.lines(10_000),
-            "notes": note_text,
-            "n": [min(counts), max(counts)] if counts else [],
-        },
-        **({"title": heading} if look.is_titled else {"description": _title(analysis)}),
-        "config": vega_config(colours, look),
-        "padding": 12 if look.is_titled else 2,
-        "data": {"name": "rows"},
-        "datasets": {"rows": rows},
-        **_in_one_view(chart, columns, look),
+        "usermeta": meta,
+        **({"title": heading} if look.is_titled else {"description": meta["title"]}),
+        "config": vega_config(theme_of(theme), look),
+        "padding": PADDING if look.is_titled else 2,
     }
 
 
@@ -299,21 +312,35 @@ def fit_to_column(
     width = look.width
     panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
     for per_row in range(max(1, min(panels, int(width / (_MIN_PANEL * look.font)))), 0, -1):
-        panel = width / per_row - 6 * look.font
-        for _ in range(_MAX_TRIES):
-            size = Size(panel, beside=per_row)
-            drawn = specification(analysis, frame, facts, theme, size, look)
-            drawn_width, drawn_height = picture_size(drawn)
-            if abs(drawn_width - width) < 0.5:
-                if per_row > 1 and _lacks_names(analysis, drawn):
-                    break  # one panel in a row has wider cells
-                warn_if_long(drawn_height, _options_to_shorten(analysis))
-                return drawn
-            panel += (width - drawn_width) / drawn.get("columns", 1)
-            if panel < 2 * look.font:  # axes and legends leave no room
-                break
-    raise CallError(
-        f"{analysis.name} does not fit in a column of {width / POINTS:.2f} inches.",
+        drawn = fit_width(
+            lambda size: specification(analysis, frame, facts, theme, size, look), look, per_row
+        )
+        if drawn is None or (per_row > 1 and _lacks_names(analysis, drawn)):
+            continue  # one panel in a row has wider cells
+        warn_if_long(picture_size(drawn)[1], _options_to_shorten(analysis))
+        return drawn
+    raise too_narrow(analysis.name, width)
+
+
+def fit_width(draw: Callable[[Size], Spec], look: Look, per_row: int) -> Spec | None:
+    """The picture whose panels, `per_row` of them, fill the column; None if it is too narrow."""
+    assert look.width is not None, "a column has a width"
+    panel = look.width / per_row - 6 * look.font
+    for _ in range(_MAX_TRIES):
+        drawn = draw(Size(panel, beside=per_row))
+        missing = look.width - picture_size(drawn)[0]
+        if abs(missing) < 0.5:
+            return drawn
+        panel += missing / drawn.get("columns", 1)
+        if panel < 2 * look.font:  # axes and legends leave no room
+            break
+    return None
+
+
+def too_narrow(name: str, width: float) -> CallError:
+    """The error for a picture that does not fit in a column of so many points."""
+    return CallError(
+        f"{name} does not fit in a column of {width / POINTS:.2f} inches.",
         "Give a wider one (--column 6.75in), or smaller letters (--font-size 7).",
     )
 

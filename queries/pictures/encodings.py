@@ -48,6 +48,7 @@ _REFERENCES = (
     "within_layer", "common_accuracy", "", "", "rule_based",
     "", "nearest", "head_match", "", "adjacent", "", "best_uuas", "ensemble_uuas", "",
     "control_mean", "", "chance", "held_out_gain", "", "", "", "between_layers",
+    "", "", "", "", "uniform_attention",
 )  # fmt: skip
 
 _KNOWN = {
@@ -63,7 +64,8 @@ _SAME = {
     "[SEP] -> [SEP]": "sep", "other -> [SEP]": "broad",
     "dobj": "obj", "prep": "case", "pobj": "obl", "poss": "nmod", "auxpass": "aux",
     "nsubjpass": "nsubj", "rcmod": "acl", "partmod": "acl", "nn": "compound", "num": "nummod",
-    "p": "punct", "accuracy_b": "offset_accuracy",
+    "p": "punct",
+    "accuracy_b": "offset_accuracy", "random_weights": "in_sample_accuracy",
 }  # fmt: skip
 
 _LABELS = {

@@ -504,9 +504,10 @@ def draw_bars(scene: Scene) -> ChartParts:
     if label_columns:
         for row in scene.rows:
             row[ASIDE] = ", ".join(
-                f"{column} {row[column]:,}".replace("-", "\u2212") for column in label_columns
-                if row[column] is not None
-            )  # fmt: skip
+                (value if isinstance(value, str) else f"{column} {value:,}").replace("-", "\u2212")
+                for column in label_columns
+                if (value := row[column]) is not None
+            )
         text = {"type": "text", "align": "left", "fontSize": scene.look.scaled_font(0.9),
                 "color": theme.ink}  # fmt: skip
         encoding = {

@@ -31,6 +31,8 @@ from attnbank.queries.pictures.card import (
     Example,
     HeadCard,
     RelationRow,
+    draw_card,
+    example_room,
 )
 from attnbank.queries.pictures.rendering import isolate_direction, shorten_for_svg
 from attnbank.queries.pictures.theme import Look
@@ -90,7 +92,7 @@ def head_card(
         warnings.simplefilter("ignore", AttnbankWarning)  # it was said above
         reader = _Reader(bank, run, heads[0], controls[0] if controls else None, fresh=fresh)
         facts = reader.facts(options.relation, names, look)
-    return HeadCard(facts, theme, look)
+    return draw_card(facts, theme, look)
 
 
 def _choose_run(bank: Requests, named: str | None) -> Run:
@@ -131,10 +133,9 @@ class _Reader:
                 "Without a control: the bank has no run of random weights over these words"
                 " (attnbank ingest CORPUS --random-weights 1)."
             )
-        # As the drawing has it: an example fits if its marked words do.
-        font = (look or Look()).font_size(12.0)
-        room = ((look.width if look else None) or 59.0 * font) - 0.4 * font
-        examples = [*self.examples(chosen, lambda line: fits_whole(line, room, font))]
+        look = look or Look()
+        room = example_room(look)
+        examples = [*self.examples(chosen, lambda line: fits_whole(line, room, look.font))]
         if not examples:
             self.notes.append("Examples: left out. The run has no sentence of 5 to 14 words.")
         return CardFacts(
