@@ -10,11 +10,11 @@ import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib.resources import as_file, files
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -52,15 +52,8 @@ from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.ingest import FILLING
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.format import formats
-from attnbank.ingest.losses.edges import CutAt, EdgeDirection, Edges
-from attnbank.ingest.losses.head_sets import (
-    AblateOptions,
-    Head,
-    HeadSet,
-    LossOptions,
-    choose_scored_run,
-    parse_heads,
-)
+from attnbank.ingest.losses.chosen_sets import SetOptions, choose_head_sets
+from attnbank.ingest.losses.head_sets import AblateOptions, LossOptions, choose_scored_run
 from attnbank.ingest.options import (
     CORPUS,
     INPUTS,
@@ -74,7 +67,6 @@ from attnbank.ingest.options import (
 from attnbank.sql.errors import AttnbankError, CallError, require_extra
 from attnbank.sql.messages import join_names
 from attnbank.sql.option_fields import MOST
-from attnbank.sql.option_fields import option as option_field
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Departures, Problem
@@ -82,8 +74,6 @@ if TYPE_CHECKING:
     from attnbank.ingest.progress import OnProgress
     from attnbank.ingest.reports import Estimate, Report
     from attnbank.ingest.store.corpus import CheckedCorpus
-    from attnbank.queries import Bank
-    from attnbank.sql.run_choice import Run
 
 
 def _complete_models(
@@ -568,81 +558,6 @@ def demo(ctx: click.Context) -> None:
     )
 
 
-_USUAL_TOP = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetOptions:
-    """The sets of heads that `attnbank ablate` disables, and the edges that it cuts."""
-
-    heads: tuple[str, ...] = option_field(
-        (),
-        "A set: heads as layer-head, counted from 1 (19-7,3-1). Can be repeated.",
-        multiple=True,
-        metavar="HEADS",
-    )
-    query: tuple[str, ...] = option_field(
-        (),
-        "A set: the columns layer and head of a SELECT on the bank. Can be repeated.",
-        multiple=True,
-        metavar="SQL",
-    )
-    best: tuple[str, ...] = option_field(
-        (),
-        "A set: the heads that find most of a relation (a saved one too). Can be repeated.",
-        multiple=True,
-        metavar="RELATION",
-        shell_complete=complete_names("relation"),
-    )
-    top: int | None = option_field(
-        None, f"How many heads --best takes. Default: {_USUAL_TOP}.", least=1, most=None
-    )
-    layers: tuple[str, ...] = option_field(
-        (),
-        "A set: all heads of some layers, counted from 1 (5-10, or 7). Can be repeated.",
-        multiple=True,
-        metavar="LAYERS",
-    )
-    each_head: bool = option_field(
-        False, "A set for each head of the model, without controls.", flag="each"
-    )
-    together: bool = option_field(False, "Also one set with the heads of all other sets.")
-    edges: tuple[str, ...] = option_field(
-        (),
-        "Disable no heads: cut the attention between each word of a relation (a saved one too) and"
-        " its head, in the heads of each set; in all heads if no set is named. Can be repeated.",
-        multiple=True,
-        metavar="RELATION",
-        shell_complete=complete_names("relation"),
-    )
-    direction: EdgeDirection | None = option_field(  # noqa: RUF009 (it makes a dataclass field)
-        None,
-        "Which attention --edges cuts: of the dependent to its head, of the head to its dependent,"
-        " or both (default). In a causal model only the later of two words attends.",
-        choices=get_args(EdgeDirection),
-    )
-
-    at: CutAt | None = option_field(  # noqa: RUF009
-        None,
-        "Where --edges cuts: at the word that attends (default); or, as a causal model has"
-        " predicted a word before it reads it, at the token from which the word is predicted.",
-        choices=get_args(CutAt),
-    )
-
-    def __post_init__(self) -> None:
-        if self.top is not None and not self.best:
-            raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
-        for flag, value in (("--direction", self.direction), ("--at", self.at)):
-            if value is not None and not self.edges:
-                raise CallError(f"{flag} needs --edges.", "Add --edges RELATION, or leave it out.")
-        named = self.heads or self.query or self.best or self.layers or self.each_head
-        if not (named or self.edges):
-            raise CallError(
-                "No set of heads was named.",
-                "Give --heads, --query, --best, --layers or --each (--heads 3-1,4-2), or --edges.",
-            )
-
-
 _replace_option = option("--replace", "Measure again what the bank already has.", False)
 
 
@@ -685,7 +600,11 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
 )
 @click.argument("name")
 @run_option("Name or id of the run. Default: the bank's default run.", metavar="RUN")
-@field_options(SetOptions)
+@field_options(
+    SetOptions,
+    best={"shell_complete": complete_names("relation")},
+    edges={"shell_complete": complete_names("relation")},
+)
 @field_options(AblateOptions)
 @_replace_option
 @quiet_option()
@@ -704,13 +623,7 @@ def ablate(ctx: click.Context, /, name: str, run: str | None, replace: bool, **v
     named, options = SetOptions(**take_fields(SetOptions, values)), AblateOptions(**values)
     with open_named_bank(ctx) as bank:
         read = choose_scored_run(bank.connection, path, run)
-        sets = list(_head_sets(bank, named, read))
-    if named.together:
-        if len(sets) < 2:
-            raise CallError("--together needs at least two sets of heads.", "Leave it out.")
-        all_heads = tuple(sorted({head for head_set in sets for head in head_set.heads}))
-        sets.append(HeadSet("together", all_heads, "--together"))
-    sets = list(_with_edges(sets, named, read))
+        sets = choose_head_sets(bank, named, read)
     if named.each_head and options.controls is None:
         options = dataclasses.replace(options, controls=0)
     from attnbank.ingest import ablate as disable
@@ -722,76 +635,3 @@ def ablate(ctx: click.Context, /, name: str, run: str | None, replace: bool, **v
     print_measured(report)
     arguments = f"--ablation {quote(name)} --run {quote(report.run)}"
     notify(f"Next: {command_prefix(path)} query ablation_effect {arguments}")
-
-
-def _head_sets(bank: Bank, named: SetOptions, run: Run) -> Iterator[HeadSet]:
-    for text in dict.fromkeys(named.heads):
-        yield HeadSet(text, parse_heads(text), f"--heads {text}")
-    for number, statement in enumerate(named.query, start=1):
-        name = "query" if len(named.query) == 1 else f"query {number}"
-        yield HeadSet(name, _heads_of_query(bank, statement), f"--query {statement}")
-    top = named.top or _USUAL_TOP
-    for relation in dict.fromkeys(named.best):
-        # The heads by accuracy, each in its better direction.
-        accuracies = bank.query("head_accuracy", relation=relation, run=run.name)
-        ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])
-        heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)
-        pairs = tuple((layer, head) for layer, head in heads.rows())
-        yield HeadSet(relation, pairs, f"--best {relation} --top {top}")
-    for text in dict.fromkeys(named.layers):
-        yield HeadSet(f"layers {text}", _heads_of_layers(text, run), f"--layers {text}")
-    if named.each_head:
-        for layer in run.numbers:
-            for head in range(1, run.heads + 1):
-                yield HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
-
-
-def _heads_of_layers(text: str, run: Run) -> tuple[Head, ...]:
-    matched = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", text.strip())
-    first, last = (int(matched[1]), int(matched[2] or matched[1])) if matched else (1, 0)
-    heads = tuple(
-        (layer, head)
-        for layer in run.numbers
-        if first <= layer <= last
-        for head in range(1, run.heads + 1)
-    )
-    if not heads:
-        raise CallError(
-            f"{text!r} names no layers of the model.",
-            f"Its layers are {min(run.numbers)} to {max(run.numbers)}: --layers"
-            f" {min(run.numbers)}-{max(run.numbers)}",
-        )
-    return heads
-
-
-def _with_edges(sets: list[HeadSet], named: SetOptions, run: Run) -> Iterator[HeadSet]:
-    """Yield the sets; with --edges, those in which the edges of each relation are cut."""
-    if not named.edges:
-        yield from sets
-        return
-    everywhere = tuple((layer, head) for layer in run.numbers for head in range(1, run.heads + 1))
-    for relation in dict.fromkeys(named.edges):
-        edges = Edges(relation, named.direction or "both", named.at or "word")
-        if not sets:
-            yield HeadSet(relation, everywhere, f"--edges {relation}", edges=edges)
-        for head_set in sets:
-            yield dataclasses.replace(
-                head_set, name=f"{relation} in {head_set.name}",
-                chosen_by=f"--edges {relation} {head_set.chosen_by}", edges=edges,
-            )  # fmt: skip
-
-
-def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
-    """The heads that the SELECT of --query returns; CallError if it returns anything else."""
-    rows = bank.sql(statement, isolated=True)
-    if not {"layer", "head"} <= set(rows.columns):
-        raise CallError(
-            "The SELECT of --query has no columns layer and head.",
-            'Name them: --query "select layer, head from best_head() limit 5"',
-        )
-    heads = rows.select("layer", "head").drop_nulls().unique(maintain_order=True)
-    if not all(dtype.is_integer() for dtype in heads.dtypes):
-        raise CallError(
-            "The columns layer and head of --query are not whole numbers.", "Cast them: layer::int"
-        )
-    return tuple((layer, head) for layer, head in heads.rows())

@@ -6,7 +6,7 @@ word that the head finds instead is dashed, in the colour of errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attnbank.queries.pictures.panels import Row, Spec, panel_title
@@ -184,7 +184,7 @@ def _words_shown(line: ArcLine, room: float, font: float) -> Sequence[int]:
 
 
 def _strokes_of_arc(
-    arc: Arc, share: float, ends: Iterable[float], top: float, height: float, theme: Theme,
+    arc: Arc, share: float, ends: tuple[float, float], top: float, height: float, theme: Theme,
     font: float,
 ) -> Iterator[Row]:  # fmt: skip
     """An arc between two x, as wide as its `share` of the largest weight, and its arrow."""
