@@ -25,6 +25,7 @@ Multiword = Literal["written", "parts"]
 Edges = Literal["cut", "share"]
 # What the matrices of a run contain: see attention/measures.py.
 Measure = Literal["weights", "norms", "residual-norms", "rollout", "value-zeroing"]
+LAYER_MEASURES = frozenset({"residual-norms", "rollout", "value-zeroing"})  # one map in each layer
 # The kind of the first word of an input of a causal model without a token before the text.
 FirstWord = Literal["special", "word"]
 
@@ -336,6 +337,10 @@ class IngestOptions:
                 "Use weights, peaks, or top:K with K from 1 to 9999 (top:8).",
             )
         return None if self.keep == "weights" else int(match[1] or 0)
+
+    def maps_per_layer(self, heads: int) -> int:
+        """Return how many maps a layer of so many heads has."""
+        return 1 if self.measure in LAYER_MEASURES else heads
 
     @property
     def masked(self) -> bool:

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
+from attnbank.ingest.attention.measures import NORMALISED_MEASURES
 from attnbank.ingest.attention.merged_maps import Maps, RowSums, RunFacts, is_unnormalised
 from attnbank.ingest.attention.rows import rows_of_batch
 from attnbank.ingest.candidate_inputs import (
@@ -165,7 +165,7 @@ class PrecomputedRun:
         self._options, self._facts, self._spelled = options, facts, spelled
         self._stack = ExitStack()
         self._is_open = False
-        self._heads = 1 if options.measure in LAYER_MEASURES else facts.heads
+        self._heads = options.maps_per_layer(facts.heads)
         self._inputs: list[_SentenceMaps] = []
         self._tokens = 0  # of `_inputs`
         self._done: set[int] = set()  # ids of sentences that the bank has, or `_inputs`

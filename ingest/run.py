@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
+from attnbank.ingest.attention.measures import NORMALISED_MEASURES
 from attnbank.ingest.attention.merged_maps import RowSums, RunFacts
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import random_corpus
@@ -283,7 +283,7 @@ def estimate_series(
 
 
 def _maps_per_input(options: IngestOptions, model: models.ModelFacts | models.Described) -> int:
-    return model.layers * (1 if options.measure in LAYER_MEASURES else model.heads)
+    return model.layers * options.maps_per_layer(model.heads)
 
 
 def _warn_if_large(

@@ -608,10 +608,8 @@ def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
     wait_passively()  # before torch is imported
     from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import load
-    from attnbank.ingest.options import MINILM
 
-    name = model_of_run(choice.requested, choice.run, choice.name)
-    revision = None if name == MINILM or choice.requested is not None else choice.revision
+    name, revision = model_of_run(choice.requested, choice.run, choice.name, choice.revision)
     handle, key = context.handle, ("typed by", choice)
     for cached_key in [*handle.answers]:
         if cached_key[0] == key[0] and cached_key != key:

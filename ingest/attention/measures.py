@@ -13,8 +13,8 @@ To a position of several tokens, their vectors are summed before the norm is tak
 are zeroed together; from such a position, the mean over its tokens or the first token is taken, as
 for weights (section 4.1 of the paper).
 A new measure is a function here with its entry in `_MEASURES`, below; its name goes into
-`ingest.options.Measure` and, if its maps are of whole layers or do not sum to 1, into the two sets
-below. `run.measure` in sql/schema lists it for people.
+`ingest.options.Measure` and, if its maps are of whole layers, into LAYER_MEASURES there; if their
+rows sum to 1, into NORMALISED_MEASURES below. `run.measure` in sql/schema lists it for people.
 
 In shapes, B is the number of inputs, H of heads, T of tokens, P of positions, padding included.
 """
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model
     from attnbank.ingest.models.tokenizer import Encoded
 
-# Measures of whole layers: one map in each.
-LAYER_MEASURES = frozenset({"residual-norms", "rollout", "value-zeroing"})
 # Measures whose rows sum to 1.
 NORMALISED_MEASURES = frozenset({"weights", "rollout", "value-zeroing"})
 # Bounds memory: tokens in one pass of a layer, or rows of vectors held together.

@@ -39,7 +39,7 @@ from attnbank.ingest.models.files import model_of_run
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import Encoded
-from attnbank.ingest.options import MINILM, IngestOptions
+from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches
@@ -385,12 +385,13 @@ class _SurprisalJob:
         Also make the tokenizer and the planner that make the inputs of the run again.
         """
         run, options = self.run, self.options
-        name = model_of_run(options.model, run["name"], run["model_name"])
-        is_folder = name == MINILM or Path(name).is_dir()
+        name, revision = model_of_run(
+            options.model, run["name"], run["model_name"], run["revision"]
+        )
         self.model = load(
             name,
             random_seed=run["random_seed"],
-            revision=None if is_folder else run["revision"],
+            revision=revision,
             device=options.device,
             trust_remote_code=options.trust_remote_code,
             head="own",

@@ -68,16 +68,19 @@ _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
 
 
-def model_of_run(requested_model: str | None, run: str, name: str, alternative: str = "") -> str:
-    """Return the model to load for a run: `requested_model`, by default `name`, as in the bank.
+def model_of_run(
+    requested_model: str | None, run: str, name: str, revision: str | None, alternative: str = ""
+) -> tuple[str, str | None]:
+    """Return the model to load for a run: `requested_model`, or that of the bank, and its revision.
 
     A bank may be from somebody else, so a folder that only the bank names is not opened. Then it
     raises CallError, whose remedy ends with `alternative`.
     """
-    if requested_model is not None:
-        return requested_model
-    if name == MINILM or (_HUB_NAME.fullmatch(name) and not Path(name).exists()):
-        return name
+    is_of_hub = _HUB_NAME.fullmatch(name) and not Path(name).exists()
+    if requested_model not in (None, name):
+        return requested_model, None
+    if requested_model is not None or name == MINILM or is_of_hub:
+        return name, revision if is_of_hub and name != MINILM else None
     raise CallError(
         f"The run {run} was made with a model in the folder {name}. A folder that a bank names is"
         " not opened by default.",

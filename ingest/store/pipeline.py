@@ -22,7 +22,6 @@ import duckdb
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
-from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.attention.merged_maps import Maps, RunFacts
 from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_model
 from attnbank.ingest.candidate_inputs import NO_LOCK, Query, cursor_query
@@ -201,7 +200,7 @@ class PendingRun:
     def shape(self) -> tuple[int, int]:
         """The number of layers, and of maps in each."""
         known = self.model.facts
-        return known.layers, 1 if self.facts.options.measure in LAYER_MEASURES else known.heads
+        return known.layers, self.facts.options.maps_per_layer(known.heads)
 
     def writer(self, turns: AbstractContextManager[object] = NO_LOCK) -> Writer:
         """Return the writer of the rows."""

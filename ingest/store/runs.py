@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import READING_VERSION
@@ -209,7 +208,7 @@ def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
     with transaction(connection):
         insert_row(
             connection, "run", **columns, id=number, name=name,
-            heads=1 if options.measure in LAYER_MEASURES else spec.facts.heads,
+            heads=options.maps_per_layer(spec.facts.heads),
             options=_stored_options(options), code_version=version, started=started,
         )  # fmt: skip
         insert_row(

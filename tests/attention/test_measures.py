@@ -19,7 +19,6 @@ from oracle_maps import maps_of
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.measures import (
-    LAYER_MEASURES,
     PaddedInputs,
     check_measure,
     compute_maps,
@@ -28,7 +27,7 @@ from attnbank.ingest.models.attend import Call
 from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.tokenizer import Encoded, Position
-from attnbank.ingest.options import Measure
+from attnbank.ingest.options import LAYER_MEASURES, Measure
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 

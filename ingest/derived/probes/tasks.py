@@ -328,12 +328,9 @@ def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
     require_extra("Reading the embeddings of a model", "ingest", "transformers")
     from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import load
-    from attnbank.ingest.options import MINILM
 
-    name = model_of_run(
-        options.model, run.name, run.model, ", or give other word vectors (--embeddings FILE)"
-    )
-    revision = None if name == MINILM or Path(name).is_dir() else run.revision
+    alternative = ", or give other word vectors (--embeddings FILE)"
+    name, revision = model_of_run(options.model, run.name, run.model, run.revision, alternative)
     trusts = options.trust_remote_code
     try:
         model = load(name, revision=revision, device="cpu", trust_remote_code=trusts)
