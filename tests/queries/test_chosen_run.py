@@ -240,7 +240,7 @@ def test_what_is_about_documents_asks_for_a_run_of_them(tmp_path: Path) -> None:
 
 def test_a_whole_corpus_goes_before_a_newer_part_of_it(tmp_path: Path) -> None:
     given = {"word": WORDS, "model": MODELS}
-    given["run"] = "id;name;options\n1;whole;{}\n2;part;{limit=40}\n"
+    given["run"] = "id,name,limit\n1,whole,\n2,part,40\n"
     with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
         for name in ("best_head", "entropy", "special_tokens"):
             assert opened.run_of(name).name == "whole"  # type: ignore[union-attr]

@@ -26,25 +26,25 @@ id,name,architecture,layers,heads,random_seed
 8,bert,BertModel,2,4,6
 """,
     "run": """\
-id;name;model;corpus;context;measure;max_tokens;options;finished
-1;trained;1;1;sentence;weights;512;{};2020-01-01
-2;seed-7;2;1;sentence;weights;512;{};2020-01-01
-3;seed-7-again;2;1;sentence;weights;512;{};2020-01-01
-4;seed-2;3;1;sentence;weights;512;{};2020-01-01
-5;seed-2-limit;3;1;sentence;weights;512;{limit=5, seed=0};2020-01-01
-6;seed-1-limit;4;1;sentence;weights;512;{limit=5, seed=0};2020-01-01
-7;seed-9-of-third;6;1;sentence;weights;512;{};2020-01-01
-8;seed-5-of-electra;7;1;sentence;weights;512;{};2020-01-01
-9;seed-6-of-four-heads;8;1;sentence;weights;512;{};2020-01-01
-10;seed-1-half;4;1;sentence;weights;512;{};
-11;seed-1-documents;4;1;document;weights;512;{};2020-01-01
-12;seed-1-norms;4;1;sentence;norms;512;{};2020-01-01
-13;seed-1-blogs;4;2;sentence;weights;512;{};2020-01-01
-14;trained-limit;1;1;sentence;weights;512;{limit=5, seed=0};2020-01-01
-15;other;5;1;sentence;weights;512;{};2020-01-01
-16;trained-blogs;1;2;sentence;weights;128;{};2020-01-01
-17;trained-documents;1;1;pair;weights;512;{};2020-01-01
-18;seed-1-short;4;1;sentence;weights;64;{};2020-01-01
+id;name;model;corpus;context;measure;max_tokens;limit;seed;finished
+1;trained;1;1;sentence;weights;512;;;2020-01-01
+2;seed-7;2;1;sentence;weights;512;;;2020-01-01
+3;seed-7-again;2;1;sentence;weights;512;;;2020-01-01
+4;seed-2;3;1;sentence;weights;512;;;2020-01-01
+5;seed-2-limit;3;1;sentence;weights;512;5;0;2020-01-01
+6;seed-1-limit;4;1;sentence;weights;512;5;0;2020-01-01
+7;seed-9-of-third;6;1;sentence;weights;512;;;2020-01-01
+8;seed-5-of-electra;7;1;sentence;weights;512;;;2020-01-01
+9;seed-6-of-four-heads;8;1;sentence;weights;512;;;2020-01-01
+10;seed-1-half;4;1;sentence;weights;512;;;
+11;seed-1-documents;4;1;document;weights;512;;;2020-01-01
+12;seed-1-norms;4;1;sentence;norms;512;;;2020-01-01
+13;seed-1-blogs;4;2;sentence;weights;512;;;2020-01-01
+14;trained-limit;1;1;sentence;weights;512;5;0;2020-01-01
+15;other;5;1;sentence;weights;512;;;2020-01-01
+16;trained-blogs;1;2;sentence;weights;128;;;2020-01-01
+17;trained-documents;1;1;pair;weights;512;;;2020-01-01
+18;seed-1-short;4;1;sentence;weights;64;;;2020-01-01
 """,
 }
 CONTROLS = {

@@ -239,7 +239,7 @@ def test_an_empty_answer_of_tables_is_left_alone(sample_bank: Path) -> None:
 def test_help_lists_what_a_user_calls_and_every_option(bank: Bank) -> None:
     names = {name for name, _ in inspect.getmembers(Bank, inspect.isfunction) if name[0] != "_"}
     assert names == {
-        "cached", "choices", "close", "count", "find", "info", "pairs", "picture", "plot",
+        "answer", "cached", "choices", "close", "count", "find", "info", "pairs", "picture", "plot",
         "queries", "query", "release", "report", "run_of", "runs", "save",
         "saved", "schema", "score", "show", "sql", "stream", "table",
     }  # fmt: skip
