@@ -19,6 +19,9 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find_analysis
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, check_relation
 
+# Parameters of best_relation for every relation of each head, as the explorer asks.
+EVERY_RELATION: dict[str, Any] = {"most": 10_000, "min_count": 1}
+
 
 class Answer:
     """The answer of an analysis with these arguments. Rows are computed when they are first read.

@@ -34,6 +34,7 @@ import polars as pl
 
 from attnbank.cli.viewer import colours
 from attnbank.queries import Bank, analyses
+from attnbank.queries.answers import EVERY_RELATION
 from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import reads_run, run_request
@@ -406,9 +407,8 @@ def _json_value(value: Any, kind: str) -> Any:
     return value if kind in ("integer", "boolean") else format_cell(value)
 
 
-# Of best_relation: more relations than any corpus has; the dependents that a test needs; and those
-# that a relation needs to be one that a head is best at, as in the paper.
-_EVERY, _LEAST_TESTED, _FREQUENT = 10_000, 10, 100
+# Dependents that a test needs, and that a relation needs to be one that a head is best at.
+_LEAST_TESTED, _FREQUENT = 10, 100
 
 
 def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
@@ -418,7 +418,7 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     first with 100 or more. `relations` has a row for each relation and direction: that of the head
     with the largest gain, and how many heads are `significant`.
     """
-    every = bank.query("best_relation", run=run.name, most=_EVERY, min_count=1)
+    every = bank.query("best_relation", run=run.name, **EVERY_RELATION)
     frequent = pl.col("rank").filter(pl.col("n") >= _FREQUENT).min().over("layer", "head")
     is_gain = (pl.col("gain") > 0) & (pl.col("n") >= _LEAST_TESTED)
     rows = every.filter(is_gain | (pl.col("rank") == frequent))

@@ -12,6 +12,7 @@ from typing import Any
 from attnbank.ingest.derived.computations import STEPS, compute
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.ingest.store.writer import open_for_changes
+from attnbank.queries.answers import EVERY_RELATION
 from attnbank.queries.bank import Bank, open_bank
 from attnbank.queries.results import to_ipc
 from attnbank.sql import answer_cache, provenance
@@ -56,6 +57,8 @@ def compute_and_cache_all(
 ) -> ComputeReport:
     """Run every computation, then cache every analysis with its defaults, for one run or all.
 
+    What the explorer asks first is cached too.
+
     Skip what the bank has no data for. Raises BankError; CallError if there is no such run.
     """
     with open_bank(path) as bank:
@@ -67,18 +70,21 @@ def compute_and_cache_all(
             compute(path, step, run, replace=replace)
         except (CallError, QueryError, ImportError) as error:
             outcome.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    names = [name for name in all_analyses() if name not in STEPS]
-    left = deque(names)
+    questions: list[tuple[str, dict[str, Any]]] = [
+        *((name, {}) for name in all_analyses() if name not in STEPS),
+        ("best_relation", EVERY_RELATION),
+    ]
+    left = deque(questions)
     while left:
         answers: list[CachedAnswer] = []
         with open_bank(path) as bank:
             opened = time.monotonic()
             while left and time.monotonic() - opened < _WRITES_AFTER:
-                on_progress(Progress("keeping", len(names) - len(left), len(names)))
-                name = left.popleft()
+                on_progress(Progress("keeping", len(questions) - len(left), len(questions)))
+                name, values = left.popleft()
                 parameters = find_analysis(name).parameters
                 takes_run = any(parameter.name == "run" for parameter in parameters)
-                arguments = {"run": run} if run is not None and takes_run else {}
+                arguments = values | ({"run": run} if run is not None and takes_run else {})
                 try:
                     answer = _answer_to_cache(bank, name, arguments, replace=replace)
                 except (CallError, QueryError) as error:
@@ -91,7 +97,7 @@ def compute_and_cache_all(
                     answers.append(answer)
         if answers:
             cache_answers(path, answers)
-    on_progress(Progress("keeping", len(names), len(names)))
+    on_progress(Progress("keeping", len(questions), len(questions)))
     return outcome
 
 
