@@ -33,12 +33,12 @@ from (
     select id as run, 'gradients' as capability
     from run
     where finished is null
-        and map_extract_value(options, 'gradients') is not null
+        and gradients
     union
     select id as run, 'losses' as capability
     from run
     where finished is null
-        and map_extract_value(options, 'ablate') is not null
+        and ablate is not null
 ) as masked_measurement
 union all
 select distinct run, 'surprisals' as capability from surprisal

@@ -227,7 +227,8 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
             f"update attention set sequence = sequence - 1 + {at}",
             f"update attention_map set sequence = sequence - 1 + {at}",
             f"update peak set sequence = sequence - 1 + {at}",
-            "insert into computation values (1, 'head_embedding', map(), 1, '0', now()::timestamp)",
+            "insert into computation values (1, 'head_embedding', map(), 1, '0', map(),"
+            " '2026-01-01', '2026-01-02')",
             "insert into probe (id, kind, train_run, test_run, root_at, seed, options,"
             " train_sentences, held_out_sentences, test_sentences, epochs, best_epoch, device,"
             " code_version, libraries, started, finished) values (1, 'attention', 1, 2, 'root', 0,"
