@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,40 +24,39 @@ from attnbank.sql.run_choice import Run, UnfinishedRunWarning, check_relation
 EVERY_RELATION: dict[str, Any] = {"most": 10_000, "min_count": 1}
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """The answer of an analysis with these arguments. Rows are computed when they are first read.
 
-    `run` is the run that it reads; None if it reads not exactly one.
+    `run` is the run that it reads; None if it reads not exactly one. If it `is_fresh`, its rows are
+    computed even if they are cached.
     """
 
-    def __init__(
-        self, bank: AnyBank, analysis: Analysis, arguments: Mapping[str, Any], run: Run | None,
-        *, is_fresh: bool,
-    ) -> None:  # fmt: skip
-        """If it `is_fresh`, its rows are computed even if they are cached."""
-        self.analysis, self.arguments, self.run = analysis, arguments, run
-        self.is_fresh = is_fresh
-        self._bank = bank
+    bank: AnyBank
+    analysis: Analysis
+    arguments: Mapping[str, Any]
+    run: Run | None
+    is_fresh: bool
 
     @cached_property
     def cached(self) -> CachedResult | None:
         """The rows that `attnbank compute` has cached, and when; None if they are computed."""
-        return None if self.is_fresh else self._bank._cached_result(self)
+        return None if self.is_fresh else self.bank._cached_result(self)
 
     @cached_property
     def rows(self) -> pl.DataFrame:
         """The rows. Raises and warns as `Bank.query`."""
         if self.run is not None and not self.analysis.is_own:
             if not self.run.is_finished:
-                message = f"The run {self.run.name} is not finished: figures cover its first part"
-                warnings.warn(f"{message} only.", UnfinishedRunWarning, stacklevel=4)
+                text = "is not finished: figures cover its first part only."
+                warnings.warn(f"The run {self.run.name} {text}", UnfinishedRunWarning, stacklevel=4)
             self.check_relation()
-        return self._bank._read_rows(self)
+        return self.bank._read_rows(self)
 
     def check_relation(self) -> None:
         """Raise CallError for a relation that the run does not have."""
         if self.run is not None:
-            backend = self._bank.backend
+            backend = self.bank.backend
             with backend.answering():
                 check_relation(backend.connection, self.analysis, self.arguments, self.run)
 
@@ -82,7 +82,7 @@ class AnyBank(ABC):
         arguments = bind_values(analysis, values or {})
         with self.backend.answering():
             run = self._choose_run(analysis, arguments)
-        return Answer(self, analysis, arguments, run, is_fresh=fresh)
+        return Answer(self, analysis, arguments, run, fresh)
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.

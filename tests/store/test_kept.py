@@ -316,6 +316,10 @@ def test_the_commands_say_what_was_kept(own: Path, cli: Cli) -> None:
     file = str(own.with_name("picture.json"))
     assert "Its rows were cached on 20" in cli(*args, "plot", "best_head", "-o", file).err
     assert not cli(*args, "plot", "best_head", "-o", file, "--fresh").err
+    page = own.with_name("report.html")
+    for fresh in ([], ["--fresh"]):
+        cli(*args, "report", "-q", "-o", page, *fresh)
+        assert ("Rows cached on 20" in page.read_text(encoding="utf-8")) == (not fresh)
     assert "already has" in cli(*args, "compute", "best_head").err
     assert "rows of best_head in the bank" in cli(*args, "compute", "best_head", "--subtypes").err
     assert "There is no run none" in cli(*args, "compute", "--all", "--run", "none", status=2).err
