@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +296,7 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
             _write_json(folder / CONTENTS, records.contents_record(bank))
             judged = {number: _judged_relations(bank, run) for number, run in runs.items()}
             heads, written = sum(map(len, judged.values())), 0
+            on_progress(Progress("examples", 0, heads))
             for number, relations in judged.items():
                 for _ in _write_examples(
                     folder / "examples" / str(number), bank, runs[number], relations
@@ -588,8 +590,14 @@ def _templates() -> Environment:
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"size": format_bytes, "json": records.json_text}
+    environment.filters |= {
+        "size": format_bytes, "json": records.json_text, "percent": _percent
+    }  # fmt: skip
     return environment
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
 
 
 def write_programs(folder: Path) -> None:
@@ -676,10 +684,41 @@ def _read_manifests(target: Path) -> dict[str, dict[str, Any]]:
     return manifests
 
 
+def _leaderboard(
+    target: Path, manifests: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of the analysis leaderboard of all banks by relation, with the bank of each.
+
+    `same` has the rows of other runs of the same model whose best head is the same.
+    """
+    rows = []
+    for bank, manifest in manifests.items():
+        models = {run["name"]: run["model"] for run in manifest["runs"]}  # without private paths
+        with suppress(OSError, ValueError, KeyError):  # of an earlier version, or without trees
+            file = target / bank / "answers" / "any" / "leaderboard.json"
+            record = json.loads(file.read_text(encoding="utf-8"))
+            names = [column["name"] for column in record["columns"]]
+            rows += [
+                row | {"bank": bank, "model": models[row["run"]]}
+                for values in zip(*record["values"], strict=True)
+                for row in [dict(zip(names, values, strict=True))]
+            ]
+    of_relation: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (-row["overall"], -row["n"], row["bank"], row["run"])):
+        of_relation.setdefault(row["relation"], []).append(row)
+    key = itemgetter("model", "layer", "head", "direction")
+    for ranked in of_relation.values():
+        for row in ranked:
+            row["same"] = [other for other in ranked if other is not row and key(other) == key(row)]
+    return sorted(of_relation.items(), key=lambda item: -sum(row["n"] for row in item[1]))
+
+
 def write_gallery(target: Path) -> None:
-    """Write the page that lists the banks of a publication."""
+    """Write the page that lists the banks of a publication, and which model finds what."""
+    banks = _read_manifests(target)
     variables = {
-        "banks": _read_manifests(target),
+        "banks": banks,
+        "leaderboard": _leaderboard(target, banks),
         "programs": f"{PROGRAMS}/",
         "written": Markup(_WRITTEN),
     }

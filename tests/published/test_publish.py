@@ -25,7 +25,7 @@ from crashes import run_on_disk
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.viewer import publishing
-from attnbank.queries import analyses, open_bank
+from attnbank.queries import Bank, analyses, open_bank
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
 
@@ -145,6 +145,39 @@ def test_what_is_looked_for_is_what_is_written(tmp_path: Path) -> None:
     publishing.write_programs(tmp_path)
     made = {(each.relative_to(tmp_path), each.is_dir()) for each in tmp_path.rglob("*")}
     assert set(publishing.program_paths()) == made
+
+
+def test_the_first_page_says_which_model_finds_what(tmp_path: Path) -> None:
+    """Of banks with trees: the best heads of all of them, and that equal ones differ in n."""
+    share = {"accuracy": 0.75, "low": 0.5, "high": 0.9, "offset_accuracy": 0.25}
+    head = {"relation": "obj", "layer": 3, "head": 1, "direction": "dependent_to_head"} | share
+    head |= {"is_whole": True, "control_accuracy": None}
+    rows = {
+        "one": head | {"run": "a/m", "corpus": "a", "n": 26, "overall": 0.75, "p_corrected": 0.38},
+        "two": head | {"run": "b/m", "corpus": "b", "n": 1664, "overall": 0.8, "p_corrected": 0.01},
+        "bare": None,
+    }
+    for bank, row in rows.items():
+        (tmp_path / bank / "answers" / "any").mkdir(parents=True)
+        runs = [{"name": row["run"], "model": "<m>"}] if row else []
+        manifest = {"format": 1, "name": bank, "runs": runs, "corpora": [], "bank": {"bytes": 1}}
+        (tmp_path / bank / "bank.json").write_text(json.dumps(manifest))
+        if row:
+            row |= {"model": "/home/ada/m"}
+            columns = [{"name": name} for name in row]
+            record = {"columns": columns, "values": [[value] for value in row.values()]}
+            file = tmp_path / bank / "answers" / "any" / "leaderboard.json"
+            file.write_text(json.dumps(record))
+    publishing.write_gallery(tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "/home/ada" not in page and "<m>" not in page
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("in words")[1])).strip()
+    assert told == (
+        "obj &lt;m&gt; b two 3-1 75 % 50 % to 90 % 1,664 25 % Better than the best fixed offset"
+        " (p = 0.010). The same head as in one , where n is 26."
+        " &lt;m&gt; a one 3-1 75 % 50 % to 90 % 26 25 % Not shown to be better than the best fixed"
+        " offset (p = 0.38). The same head as in two , where n is 1,664."
+    )
 
 
 IN_A_BROWSER = """
@@ -296,6 +329,65 @@ def test_answers_have_all_digits_of_the_bank(publication: Path) -> None:
                 assert columns == frame.columns
                 assert told["values"] == [list(each) for each in frame.get_columns()]
                 assert frame.height or analysis == "best_head"
+
+
+@pytest.mark.slow
+def test_examples_are_of_what_heads_find_best(publication: Path) -> None:
+    """With the peaks of their sentences, and all weights that a line of words shows."""
+    folder, lines = publication / "odd" / "examples", 0
+    with open_bank(publication / "odd" / "bank.duckdb") as bank:
+        for run, keep in bank.sql("select id, keep from run where unit = 'word'").rows():
+            for best in bank.query("best_head", run=str(run)).to_dicts()[1:]:  # without all
+                head = f"{best['layer']}-{best['head']}"
+                file = json.loads((folder / str(run) / f"{head}.json").read_text(encoding="utf-8"))
+                told = file["of"][f"{best['relation']} {best['direction']}"]
+                kinds = [row["breakdown"] for row in told["examples"]]
+                correct = round(best["accuracy"] * best["n"])
+                wrong = best["n"] - correct
+                assert (kinds.count("right"), kinds.count("wrong")) == (
+                    min(3, correct),
+                    min(3, wrong),
+                )
+                assert {row["dependents"] for row in told["examples"]} == {best["n"]}
+                assert sum(row["correct"] for row in told["dependents"]) == 3 * correct
+                for sentence, rows in file["sentences"].items():
+                    wanted = _attention_in(bank, run, int(sentence), best["layer"], best["head"])
+                    assert [row[:3] for row in rows] == wanted[0]
+                    arcs = {(row[0], to): weight for row in rows for to, weight in row[3]}
+                    large = {pair for pair, weight in wanted[1].items() if weight >= 0.1}
+                    assert large <= arcs.keys()
+                    assert keep == "peaks" or all(
+                        arcs[pair] == round(wanted[1][pair], 4) for pair in arcs
+                    )
+                    lines += len(rows)
+    assert lines > 1000
+
+
+def _attention_in(
+    bank: Bank, run: int, sentence: int, layer: int, head: int
+) -> tuple[list[list[int]], dict[tuple[int, int], float]]:
+    """The peaks of the words of a sentence, and the weights between them."""
+    of = {"run": run, "sentence": sentence, "layer": layer, "head": head}
+    peaks = bank.sql(
+        "select position, most_attended, most_attending from peak where layer = $layer"
+        " and head = $head and (sequence, position) in (select place.sequence, place.position"
+        " from word_position as place, word, sequence where word.id = place.word"
+        " and sequence.id = place.sequence and run = $run and word.sentence = $sentence)"
+        " order by position", of,
+    ).rows()  # fmt: skip
+    weights = bank.sql(
+        "select from_position, to_position, weight from attention_weight where layer = $layer"
+        " and head = $head and sequence = (select id from sequence where run = $run"
+        " and sentence = $sentence)", of,
+    ).rows()  # fmt: skip
+    words = bank.sql(
+        "select position from word_position, word where word.id = word_position.word"
+        " and sentence = $sentence and sequence in (select id from sequence where run = $run)",
+        {"run": run, "sentence": sentence},
+    )["position"].to_list()
+    froms = {position for position, *_ in peaks}
+    between = {(one, to): weight for one, to, weight in weights if one in froms and to in words}
+    return [list(row) for row in peaks], between
 
 
 @pytest.mark.slow
