@@ -9,7 +9,8 @@ export class Frame {
 
   constructor(record) {
     const at = record.columns.findIndex((column) => column.name === "run");
-    this.run = record.values[at]?.[0] ?? null; // the run in the first row
+    const [run = null, ...others] = new Set(record.values[at]);
+    this.run = others.length ? null : run; // of all rows
     Object.assign(this, record);
   }
 

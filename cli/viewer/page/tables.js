@@ -43,7 +43,7 @@ function usualLinks(context, frame) {
       const [layer, head] = [row[`layer${end}`], row[`head${end}`]];
       if (!Number.isInteger(layer) || !Number.isInteger(head)) return null;
       return context.link(`/head/${layer}-${head}`, {
-        run: end ? row[`run${end}`] : context.run, relation: row.relation, direction: row[`direction${end}`],
+        run: row[`run${end}`] ?? context.run, relation: row.relation, direction: row[`direction${end}`],
       });
     };
   }
