@@ -120,10 +120,15 @@ def test_behaviours_and_roles(sample_bank: Path, bank_of: BankFactory) -> None:
         " from relative_position(run := '2') join entropy(run := '2') using (layer, head)"
         " join special_tokens(run := '2') using (layer, head)",
     )
-    best = query_bank(path, "select layer, head, relation, gain, accuracy from best_head()")
+    best = query_bank(
+        path,
+        "select layer, head, relation, best.gain, best.accuracy, p_corrected"
+        " from best_head() as best join best_relation(min_count := 10, most := 9999)"
+        " using (layer, head, relation, direction)",
+    )
     roles: dict[tuple[int, int], tuple[float, str, float]] = {}
-    for layer, head, relation, gain, accuracy in best:
-        if relation not in ("all", "punct") and gain > 0.1:
+    for layer, head, relation, gain, accuracy, p in best:
+        if relation not in ("all", "punct") and gain > 0.1 and p < 0.05:
             known = roles.get((layer, head))
             if known is None or (-gain, relation) < (-known[0], known[1]):
                 roles[layer, head] = (gain, relation, accuracy)

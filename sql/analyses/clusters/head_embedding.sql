@@ -11,11 +11,11 @@
 --   compute head_embedding. It starts once from classical scaling and several times at random and keeps the result with
 --   the least stress; the published code keeps the best of five random starts.
 -- note: behaviour is the first that holds of: the relation for which it is the best head by more than min_gain over the
---   best fixed offset (the largest gain, of several; best_head with its defaults), punctuation, sep, cls, first (mean
---   weight over target_threshold; first is a first word that is set apart), broad (entropy over broad_threshold; inputs
---   of n tokens cannot exceed ln n), previous, next (mean weight over position_threshold), other. So does the published
---   code, where the later label hides the earlier. The thresholds are its own, but for min_gain: it names six heads by
---   hand, one of them for coreference.
+--   best fixed offset, with a p_corrected (of best_relation) below p_below (the largest gain, of several; best_head with
+--   its defaults), punctuation, sep, cls, first (mean weight over target_threshold; first is a first word that is set
+--   apart), broad (entropy over broad_threshold; inputs of n tokens cannot exceed ln n), previous, next (mean weight over
+--   position_threshold), other. So does the published code, where the later label hides the earlier. The thresholds are
+--   its own, but for min_gain and p_below: it names six heads by hand, one of them for coreference.
 -- note: relations need a run of the same model over single sentences of words, with trees: ingest an annotated corpus
 --   into the same bank. syntax_run names one.
 -- param smoothing
@@ -23,6 +23,7 @@
 -- param broad_threshold double = 3.8: entropy in nats above which a head attends broadly
 -- param target_threshold double = 0.6: mean weight above which a head attends to [CLS], [SEP] or punctuation
 -- param min_gain double = 0.1: gain over the best offset above which a best head has a linguistic role
+-- param p_below double = 0.05: p_corrected below which a best head has a linguistic role; 2 asks for none
 -- param run
 -- param syntax_run varchar = null: run that relations are read from; by default the bank's default run, else the newest
 --   finished one of single sentences of words, of the same model
@@ -51,13 +52,17 @@ with relation_run as (
 ),
 
 role as (
-    select layer, head, relation, accuracy
+    select layer, head, relation, best.accuracy
     from best_head(run := coalesce((select name from relation_run), '')) as best
+    inner join best_relation(
+        run := coalesce((select name from relation_run), ''), min_count := 10, most := 1000000
+    ) as tested using (relation, layer, head, direction)
     where relation <> 'all'
         and relation <> 'punct'
         and relation <> 'p'
-        and gain > $min_gain
-    qualify row_number() over (partition by layer, head order by gain desc, relation) = 1
+        and best.gain > $min_gain
+        and coalesce(tested.p_corrected, cast(1 as double)) < $p_below
+    qualify row_number() over (partition by layer, head order by best.gain desc, relation) = 1
 ),
 
 computed_run as (
