@@ -25,6 +25,7 @@ from attnbank.queries.patterns import (
     HitOptions,
     compile_request,
     head_keys,
+    reads_attention,
     reads_run,
     request_for_count_row,
 )
@@ -43,7 +44,7 @@ from attnbank.queries.table_formats import csv_text
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.header import RunChoice
-from attnbank.sql.names import DIRECTIONS
+from attnbank.sql.names import DIRECTIONS, without_subtype
 from attnbank.sql.registry import find_analysis
 from attnbank.sql.run_choice import Run
 
@@ -245,7 +246,7 @@ def example_page(context: RequestContext) -> list[dict[str, Any]]:
     run = _run(context, context.parts["run"])
     layer, head = layer_and_head(context.parts["head"])
     relation, direction = _relation_and_direction(context, run)
-    most, page = context.number("most", 50, 1, 500), context.number("page", 1, 1, 1_000_000)
+    most, page = context.number("most", 50, 1, _MOST_ROWS), context.number("page", 1, 1, 1_000_000)
     with context.bank.backend.answering():
         return context.bank.backend.internal(
             "examples/example_page", run=run.name, relation=relation, layer=layer, head=head,
@@ -262,12 +263,19 @@ def _relation_and_direction(context: RequestContext, run: Run) -> tuple[str, str
 def _relation(context: RequestContext, run: Run) -> str:
     """The relation in the address; of one with a subtype only the dependents with that subtype."""
     relation = context.text_parameter("relation", "all")
-    values = {"relation": relation, "subtypes": run_choice.without_subtype(relation) != relation}
     with context.bank.backend.answering():
         run_choice.check_relation(
-            context.bank.connection, registry.find_analysis("head_error"), values, run
+            context.bank.connection,
+            registry.find_analysis("head_error"),
+            _of_relation(relation),
+            run,
         )
     return relation
+
+
+def _of_relation(relation: str) -> dict[str, Any]:
+    """The parameters for a relation; those with a subtype are kept apart."""
+    return {"relation": relation, "subtypes": relation != without_subtype(relation)}
 
 
 def sentences(context: RequestContext) -> list[dict[str, Any]]:
@@ -346,7 +354,7 @@ def hits(context: RequestContext) -> dict[str, Any]:
     shown, unread = _unread_sentences(context, frame["sentence"].unique().to_list())
     return records.frame_record(frame) | {
         "nodes": node_columns(frame), "run": run, "is_of_heads": bool(keys), "shown": shown,
-        "unread": sorted(unread), "notes": notes,
+        "is_circular": reads_attention(request), "unread": sorted(unread), "notes": notes,
     }  # fmt: skip
 
 
@@ -423,14 +431,13 @@ def words(context: RequestContext) -> list[dict[str, Any]]:
 _MOST_HEADS = 16
 
 
-def shown(context: RequestContext) -> dict[str, Any] | bytes:
+def shown(context: RequestContext) -> dict[str, Any]:
     """One sentence with the attention of heads, as `attnbank show` draws it.
 
     A sentence that the run has not read has its words, and the reason.
     """
     name, relation = context.text_parameter("sentence").strip(), context.text_parameter("relation")
     heads = context.text_parameter("head").strip() or _default_head(context, relation or None)
-    kind = context.parts["kind"]
     options: dict[str, Any] = {
         "mean": context.flag("mean"),
         "direction": context.choice_parameter("direction", DIRECTIONS),
@@ -447,11 +454,6 @@ def shown(context: RequestContext) -> dict[str, Any] | bytes:
     names = heads.split(",")[:_MOST_HEADS]
     with collecting_warnings() as notes:
         try:
-            if kind != "json":
-                special = not context.flag("plain")
-                return context.bank.show(name, names, special=special, **options).as_bytes(
-                    f".{kind}"
-                )
             view = context.bank.show(name, names, **options)
         except SentenceNotReadError as error:
             marked = _words_to_mark(str(error.sentence), context.text_parameter("hit"))
@@ -482,7 +484,7 @@ def _default_head(context: RequestContext, relation: str | None) -> str:
         rows = best_heads.filter(pl.col("relation") == (relation or "all"))
         if relation and not rows.height:
             rows = context.query(
-                "best_head", relation=relation, min_count=1, run=context.run_name
+                "best_head", min_count=1, run=context.run_name, **_of_relation(relation)
             ).frame
     except AttnbankError:
         return "1-1"
@@ -515,7 +517,7 @@ def model(context: RequestContext) -> dict[str, Any]:
     }
 
 
-def typed(context: RequestContext) -> dict[str, Any] | bytes:
+def typed(context: RequestContext) -> dict[str, Any]:
     """A text as the model of a run reads it, beside a sentence of the bank if one is named."""
     heads = context.text_parameter("head", "1-1").strip().split(",")[:_MOST_HEADS]
     sentence, mean = context.text_parameter("sentence").strip(), context.flag("mean")
@@ -524,10 +526,7 @@ def typed(context: RequestContext) -> dict[str, Any] | bytes:
     text = " ".join(context.text_parameter("text").split())
     with collecting_warnings() as notes:
         if text:
-            view, record = _read_typed(context, choice, text, heads, mean=mean)
-            if context.parts["kind"] != "json":
-                return view.as_bytes(f".{context.parts['kind']}")
-            answer["typed"] = record
+            answer["typed"] = _read_typed(context, choice, text, heads, mean=mean)
         if text and sentence:
             beside: Shown = context.bank.show(
                 sentence, heads, mean=mean, run=context.run_name, timeout=context.cache.seconds
@@ -545,8 +544,8 @@ _reading = threading.Lock()  # two threads in one model would mix up their atten
 
 def _read_typed(
     context: RequestContext, choice: _ModelChoice, text: str, heads: list[str], *, mean: bool
-) -> tuple[Shown, dict[str, Any]]:
-    """Run a model on a text: what heads attend to, and the record that pages draw.
+) -> dict[str, Any]:
+    """Run a model on a text: what heads attend to, as pages draw it.
 
     Raises CallError if it is too long, and what `_load_model` raises.
     """
@@ -631,9 +630,7 @@ def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
     return loaded_model
 
 
-def _run_model_on_text(
-    text: str, heads: list[str], mean: bool, model: Model
-) -> tuple[Shown, dict[str, Any]]:
+def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) -> dict[str, Any]:
     """Run the model on a text, in which a mask may hide a word.
 
     Words are split at white space: the reader of plain text would split `[MASK]` into three.
@@ -653,7 +650,7 @@ def _run_model_on_text(
         with open_bank(bank) as opened:
             # Name the run: one with random weights is never the default.
             view = opened.show(1, heads, mean=mean, run=1)
-            return view, records.shown_record(opened, view, wants_tree=False)
+            return records.shown_record(opened, view, wants_tree=False)
 
 
 def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:

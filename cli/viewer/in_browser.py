@@ -48,6 +48,7 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
         "keys": keys,
         "by_interval": isinstance(first, syntax.Interval),
         "run": None if run is None else run.name,
+        "is_circular": bool(question.resolved.attention()),
     }
 
 

@@ -40,7 +40,7 @@ from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import reads_run, run_request
 from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
-from attnbank.queries.pictures.encodings import category_label, encodings_of, legend_order
+from attnbank.queries.pictures.encodings import Encoding, category_label
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.attention import (
@@ -59,9 +59,10 @@ from attnbank.queries.sentences.choosing import (
 )
 from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
+from attnbank.sql import run_choice
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import DIRECTIONS
-from attnbank.sql.registry import analyses_by_section
+from attnbank.sql.registry import analyses_by_section, find_analysis
 from attnbank.sql.run_choice import Run
 
 # Requests that a page begins with.
@@ -78,10 +79,14 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
     info = bank.info()
     rows = {row["id"]: row for row in info.runs.to_dicts()}
     with bank.backend.answering():
-        relations = bank.connection.execute(
-            "select distinct without_subtype(word.deprel) as relation from word"
-            " where word.head_index > 0 order by relation"
-        ).fetchall()
+        # Each relation with all its dependents, and below it its subtypes.
+        relations = bank.backend.fetch(
+            "select name, count(*) as n from word,"
+            " unnest(list_distinct([without_subtype(word.deprel), word.deprel])) as relation (name)"
+            " where word.head_index > 0 and name <> '' group by name"
+            " order by without_subtype(name), name",
+            {},
+        ).to_dicts()
         circular = bank.backend.fetch("select name from saved_relation where is_circular", {})[
             "name"
         ]
@@ -119,9 +124,9 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
             for subject in ("attention", "weights", "surprisal")
         },
         "relations": [
-            "all",
-            *(relation for (relation,) in relations if relation),
-            *(row["name"] for row in saved),
+            {"name": "all", "n": None},
+            *relations,
+            *({"name": row["name"], "n": None} for row in saved),
         ],
         "examples": EXAMPLES,
         "saved": [_saved_record(row, circular=row["name"] in circular) for row in saved],
@@ -160,7 +165,7 @@ def _run_record(
 
 
 def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict[str, Any]]:
-    """The default run of each analysis, None without one; and why some have none."""
+    """The default run of each analysis, None without one; why some have none, and runs to name."""
     runs: dict[str, int | None] = {}
     unanswered = {}
     for name in analyses():
@@ -168,7 +173,11 @@ def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict
         try:
             run = bank.run_of(name)
         except AttnbankError as error:
-            unanswered[name] = fault_record(error, bank, address)
+            with bank.backend.answering():
+                choice = run_choice.resolve_weights(bank.connection, find_analysis(name))
+                candidates = run_choice.run_candidates(bank.connection, choice)
+            able = [run.name for run in candidates if run.unusable_because is None]
+            unanswered[name] = {**fault_record(error, bank, address), "runs": able}
         else:
             runs[name] = None if run is None else run.id
     return runs, unanswered
@@ -471,31 +480,38 @@ def effects_record(bank: Bank, run: Run) -> dict[str, Any]:
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
 
 
+# What heads do, in four colours: a behaviour that is none of these is a relation.
+_KINDS = ("a relation", "previous or next token", "special tokens, punctuation", "broadly")
+_KIND_OF = {
+    "previous": 1, "next": 1, "cls": 2, "sep": 2, "punctuation": 2, "first": 2, "broad": 3,
+    "other": None,
+}  # fmt: skip
+
+
 def map_record(frame: pl.DataFrame) -> dict[str, Any]:
     """The rows of figure_6 as marks.
 
     `points` are (name, behaviour, x, y in pixels, CSS class, shape), `kinds` (CSS class, shape,
-    behaviour), and `layers` the heads of each layer without their places.
+    what they are). A head that does nothing in particular is grey, and has no behaviour.
     """
     rows = frame.to_dicts()
-    encodings = encodings_of(legend_order(sorted({str(row["behaviour"]) for row in rows})))
-    marks = {kind: (colours.kind(look), look.shape) for kind, look in encodings.items()}
     xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
     wide, high = max(xs) - min(xs) or 1.0, max(ys) - min(ys) or 1.0
     scale = min((_WIDE - 2 * _EDGE) / wide, (_HIGH - 2 * _EDGE) / high)
     left, top = (_WIDE - wide * scale) / 2, (_HIGH - high * scale) / 2
-    points, layers = [], dict[int, list[tuple[str, ...]]]()
+    points, slots = [], set[int]()
     for row in rows:
-        kind = str(row["behaviour"])
+        slot = _KIND_OF.get(row["behaviour"], 0)
+        slots |= {slot} - {None}
+        label = "" if slot is None else category_label(row["behaviour"])
         name = f"{row['layer']}-{row['head']}"
+        mark = colours.kind(Encoding(slot)), Encoding(None if slot is None else slot + 1).shape
         x, y = left + (row["x"] - min(xs)) * scale, top + (max(ys) - row["y"]) * scale
-        points.append((name, category_label(kind), x, y, *marks[kind]))
-    for row in sorted(rows, key=lambda row: (row["layer"], row["head"])):
-        kind = str(row["behaviour"])
-        name = f"{row['layer']}-{row['head']}"
-        layers.setdefault(row["layer"], []).append((name, category_label(kind), *marks[kind]))
-    kinds = [(*mark, category_label(kind)) for kind, mark in marks.items()]
-    return {"points": points, "kinds": kinds, "layers": [*layers.items()]}
+        points.append((name, label, x, y, *mark))
+    kinds = [
+        (colours.kind(Encoding(at)), Encoding(at + 1).shape, _KINDS[at]) for at in sorted(slots)
+    ]
+    return {"points": points, "kinds": kinds}
 
 
 def contents_record(bank: Bank) -> dict[str, Any]:

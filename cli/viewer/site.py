@@ -168,9 +168,9 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/hits.json": endpoints.hits,
     "/counts.json": endpoints.counts,
     "/words.json": endpoints.words,
-    "/shown.{kind}": endpoints.shown,
+    "/shown.json": endpoints.shown,
     "/model.json": endpoints.model,
-    "/typed.{kind}": endpoints.typed,
+    "/typed.json": endpoints.typed,
     "/statement.json": endpoints.statement,
 }
 
@@ -212,7 +212,7 @@ def _file(content: bytes, request: Request, kind: str) -> Response:
     headers = {}
     if "theme" not in request.query_params:
         parts = request.path_params
-        name = parts.get("name") or (f"head_{parts['head']}" if "head" in parts else "sentence")
+        name = parts.get("name") or f"head_{parts['head']}"
         headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
 

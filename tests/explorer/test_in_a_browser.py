@@ -196,6 +196,7 @@ def test_what_is_chosen_in_a_form_is_shown_at_once(browser: Any, address: str) -
     visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.see("/sentence", sentence=str(story(3)), head="1-1")
     assert page.locator(".panel").count() == 0
+    page.get_by_text("Options", exact=True).click()
     page.locator("select[name=layout]").focus()
     page.locator("select[name=layout]").select_option("columns")
     page.wait_for_url("**layout=columns**")
@@ -247,6 +248,12 @@ def test_a_word_in_a_line_shows_its_own_arcs(
     visitor = browsers.Visitor(browser, address, 1400, "light")
     asked = {"sentence": story(3), "head": "2-1", "relation": "all", "run": runs["single"]}
     page = visitor.see("/sentence", **asked)
+    shares = page.locator(".share").all_text_contents()
+    specials = page.locator("table td:last-child").all_inner_texts()
+    expected = pytest.approx([*map(float, specials)], abs=0.0056)
+    assert [*map(float, shares)] == expected and len(shares) > 5
+    assert page.locator(".special").count() == 0
+    page = visitor.see("/sentence", **asked, special=1)
     with open_bank(explored) as bank:
         shown = bank.show(story(3), "2-1", relation="all", run=runs["single"])
         dependents = bank.sql(
@@ -262,6 +269,11 @@ def test_a_word_in_a_line_shows_its_own_arcs(
     arcs = page.locator(".attention .line")
     told = arcs.evaluate_all("all => all.map(({dataset: d}) => [+d.from, +d.to, +d.weight])")
     assert {(start, end): weight for start, end, weight in told} == pytest.approx(drawn)
+    assert page.locator(".special").count() > 0 == page.locator(".share").count()
+    words = {row["position"]: row["text"] for row in panel.words.to_dicts()}
+    ((start, end), weight), *_ = drawn.items()
+    tips = page.locator(".attention > title").all_text_contents()
+    assert f"“{words[start]}” attends to “{words[end]}”: {weight:.2f}" in tips
     assert page.locator(".tree-arc .tip").count() == dependents.height
     labels = page.locator(".tree-arc text").all_text_contents()
     assert sorted(labels) == sorted(dependents["deprel"])
@@ -323,13 +335,12 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
 ) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.see("/map")
-    box = "document.querySelector('svg.map').getAttribute('viewBox').split(' ').map(Number)"
-    whole = page.evaluate(box)
+    width = "document.querySelector('svg.map').getBoundingClientRect().width"
+    whole = page.evaluate(width)
     page.get_by_role("button", name="Zoom in").click()
-    zoomed = page.evaluate(box)
-    assert zoomed[2] == pytest.approx(0.6 * whole[2], abs=1) and zoomed[0] > 0
+    assert page.evaluate(width) > 1.5 * whole
     page.get_by_role("button", name="All heads").click()
-    assert page.evaluate(box) == whole
+    assert page.evaluate(width) == whole
     place = page.locator("svg.map").bounding_box()
     page.mouse.move(place["x"] + 3, place["y"] + 3)
     page.mouse.down()
@@ -364,7 +375,8 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
 
 def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1", layout="columns")
+    asked = {"sentence": story(3), "head": "1-1,2-1", "layout": "columns", "special": 1}
+    page = visitor.see("/sentence", **asked)
     assert page.locator('.drawn [tabindex="0"]').count() == 1
     page.locator('.drawn [tabindex="0"]').focus()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from bank_factory import BankFactory
-from explored_pages import Client, Read, anew, drawn, exploring, hit_rows, seen, story
+from explored_pages import Client, Read, anew, drawn, exploring, hit_rows, seen, story, taken
 
 from attnbank.queries import open_bank
 
@@ -99,6 +101,8 @@ def test_two_keys_are_crossed(client: Client, explored: Path) -> None:
         assert [int(each) for each in cells] == [counts[lemma, upos] for upos in columns]
         assert int(n) == sum(map(int, cells))
     assert sum(int(row[-1]) for row in rows) == hits.height
+    file = csv.reader(io.StringIO(taken(client, "Download CSV").decode()))
+    assert [*file] == page.rows
 
 
 def test_many_values_of_the_second_key_stay_a_list(client: Client) -> None:
@@ -112,16 +116,22 @@ def test_the_pages_of_the_hits_are_all_hits_in_order(client: Client, explored: P
         expected = bank.find(REQUEST, context=False)
     address: str | None = _asked("/sentences", pattern=REQUEST, limit=5)
     seen: list[tuple[str, str]] = []
+    hit_texts: list[list[str]] = []
     while address is not None:
         page = _page(client, address)
         assert f"{expected.height} hits." in page.text
         rows = hit_rows(page)
         assert 1 <= len(rows) <= 5
+        hit_texts += [row[1:4] for row in rows]
+        file = [*csv.DictReader(io.StringIO(taken(client, "Download CSV").decode()))]
         assert f"Hits {len(seen) + 1} to {len(seen) + len(rows)} of {expected.height}" in page.text
         seen += [(row[0], row[2]) for row in rows]
         address = _next(page)
     assert [name for name, _ in seen] == expected["sent_id"].to_list()
     assert len(set(seen)) > 5
+    # The file has all pages, as they stand there, and the words of the nodes.
+    assert [[row["left"], row["hit"], row["right"]] for row in file] == hit_texts
+    assert all(f"[{row['V']}]" in row["hit"] and f"[{row['O']}]" in row["hit"] for row in file)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
 from attnbank.queries.pictures import Look
-from attnbank.queries.pictures.encodings import category_label
 from attnbank.sql import run_choice
 from attnbank.sql.header import RunChoice
 from attnbank.sql.registry import analyses
@@ -45,8 +45,31 @@ def test_the_bank_and_its_runs(client: Client, runs: dict[str, str]) -> None:
     assert [run["name"] for run in bank["runs"]] == [*runs.values()]
     decoder = next(run for run in bank["runs"] if run["name"] == runs["decoder"])
     assert decoder["is_causal"] and decoder["layer_numbers"] == [1, 2, 3] and decoder["heads"] == 4
-    assert {"all", "obj", "nsubj"} <= {*bank["relations"]} and "root" not in bank["relations"]
     assert all(run["control"] is None for run in bank["runs"])
+
+
+def test_relations_are_counted_with_their_subtypes_below_them(
+    client: Client, explored: Path
+) -> None:
+    bank = record(client, "/bank.json")
+    relations = [(relation["name"], relation["n"]) for relation in bank["relations"]]
+    labels = [
+        label for (label,) in query_bank(explored, "select deprel from word where head_index > 0")
+    ]
+    folded = Counter(label.partition(":")[0] for label in labels)
+    assert dict(relations) == {"all": None} | Counter(labels) | folded
+    assert relations[0] == ("all", None) and "root" not in labels
+    names = [name for name, _ in relations]
+    assert names[1:] == sorted(names[1:]) and any(":" in name for name in names)
+    at = next(at for at, name in enumerate(names) if ":" in name)
+    assert names[at - 1].partition(":")[0] == names[at].partition(":")[0]
+
+
+def test_runs_that_answer_if_they_are_named(client: Client, runs: dict[str, str]) -> None:
+    """Coreference is answered by runs of sentences only if somebody names one."""
+    unanswered = record(client, "/bank.json")["unanswered"]
+    assert runs["odd"] in unanswered["coreference_accuracy"]["runs"]
+    assert unanswered["gradient_importance"]["runs"] == []
 
 
 def test_measures_are_told_apart_by_their_titles() -> None:
@@ -169,22 +192,26 @@ def test_a_picture_comes_in_each_format(client: Client, explored: Path) -> None:
 def test_the_map_has_the_places_of_figure_6() -> None:
     """In pixels, with y downwards, and the plane as large as fits within its margin."""
     frame = pl.DataFrame(
-        [(2, 1, 0.0, 0.0, "other"), (1, 2, 3.0, 1.0, "previous"), (1, 1, 1.5, 0.5, "other")],
+        [
+            (2, 1, 0.0, 0.0, "other"),
+            (1, 2, 3.0, 1.0, "cls"),
+            (1, 1, 1.5, 0.5, "obj"),
+            (2, 2, 3.0, 1.0, "sep"),
+        ],
         ["layer", "head", "x", "y", "behaviour"],
         orient="row",
     )
     drawn = map_record(frame)
     points = [(name, kind, x, y) for name, kind, x, y, *_ in drawn["points"]]
-    other, previous = map(category_label, ("other", "previous"))
     assert points == [
-        ("2-1", other, 30, 450), ("1-2", previous, 930, 150), ("1-1", other, 480, 300)
+        ("2-1", "", 30, 450), ("1-2", "[CLS]", 930, 150), ("1-1", "obj", 480, 300),
+        ("2-2", "[SEP]", 930, 150),
     ]  # fmt: skip
-    assert [(layer, [head[:2] for head in heads]) for layer, heads in drawn["layers"]] == [
-        (1, [("1-1", other), ("1-2", previous)]), (2, [("2-1", other)])
+    other, cls, obj, sep = (tuple(mark) for _, _, _, _, *mark in drawn["points"])
+    assert [(tuple(mark), kind) for *mark, kind in drawn["kinds"]] == [
+        (obj, "a relation"), (cls, "special tokens, punctuation")
     ]  # fmt: skip
-    marks = {kind: tuple(mark) for *mark, kind in drawn["kinds"]}
-    assert {(kind, tuple(mark)) for _, kind, _, _, *mark in drawn["points"]} == {*marks.items()}
-    assert len({*marks.values()}) == 2
+    assert sep == cls and other[0] == "rest" and len({other, obj, cls}) == 3
 
 
 def test_small_maps_have_lines_by_the_class_of_their_weight(

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import polars as pl
@@ -15,7 +16,6 @@ import transformers
 from bank_factory import BankFactory
 from explored_pages import HOST, PORT, TOKEN, Client, Read, drawn, exploring, seen, story, taken
 from fixture_types import Models
-from sentence_pictures import Drawn, panels
 from starlette.testclient import TestClient
 
 from attnbank.cli.viewer.request import BankCache
@@ -27,17 +27,15 @@ from attnbank.sql import registry
 REQUEST = "pattern { V -[obj]-> O }"
 
 
-@pytest.mark.few("/-given0", "/map*", "/sentence*")
+@pytest.mark.few("/-given0", "/tables*")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),
     [
         ("/", {"by": "entropy", "stretch": 1}),
         ("/", {"relation": "obj"}),
-        ("/map", {}),
         ("/compare", {}),
         ("/tables/best_head", {"min_count": 1}),
-        ("/sentence", {"sentence": story(3), "head": "1-1", "relation": "all"}),
     ],
 )
 def test_a_view_with_a_picture_gives_it_as_a_file(
@@ -109,8 +107,9 @@ def test_counts_of_errors_lead_to_them(client: Client, explored: Path, direction
             wanted = errors["errors"][0]
         told = seen(client, address)
         rows = list(csv.DictReader(io.StringIO(taken(client, "Download CSV").decode())))
-        assert len(rows) == min(wanted or 0, 50), (breakdown, value)
-        assert len([each for each in told.links if each.startswith("/sentence?")]) == len(rows)
+        assert len(rows) == (wanted or 0), (breakdown, value)  # of all pages
+        links = [each for each in told.links if each.startswith("/sentence?")]
+        assert len(links) == min(len(rows), 50)
         if (wanted or 0) > 50:
             assert f"of {wanted}" in told.text
         checked += 1
@@ -134,15 +133,20 @@ def test_examples_mark_what_is_found_and_page_on(client: Client, explored: Path)
     assert len(links) == errors > 50
     with open_bank(explored) as bank:
         run = parse_qs(urlsplit(links[0]).query)["run"][0]
-        for each in links[:20]:
+        for each in links[:3]:
             given = {key: value[0] for key, value in parse_qs(urlsplit(each).query).items()}
-            sentence, _, words = given["hit"].partition(":")
-            shown = bank.show(int(sentence), "3-2", run=run).rows
-            marked = set(map(int, words.split(",")))
-            tops = {row["index"]: row["looks_at_position"] for row in shown.iter_rows(named=True)}
-            places = dict(shown.select("position", "index").rows())
-            pairs = {frozenset((at, places.get(top, at))) for at, top in tops.items()}
-            assert frozenset(marked) in pairs or len(marked) == 1, each
+            sentence, _, words = given["example"].partition(":")
+            dependent, gold = map(int, words.split(","))
+            rows = bank.show(int(sentence), "3-2", run=run).rows
+            (row,) = rows.filter(index=dependent).to_dicts()
+            forms = dict(rows.select("index", "dependent").rows())
+            opened = seen(client, each)
+            kinds = [str(given["class"]) for tag, given in opened.tags if tag == "mark"]
+            marked = dict(zip(kinds, opened.marked, strict=True))
+            expected = {"dependent": row["dependent"], "gold": forms[gold]}
+            assert marked == expected | ({"found": row["looks_at"]} if row["looks_at"] else {})
+            drawn = {str(given.get("class")) for tag, given in opened.tags if tag == "rect"}
+            assert {f"mark-{kind}" for kind in marked} <= drawn
 
 
 @pytest.mark.slow
@@ -221,11 +225,12 @@ def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: Client
     assert {0, 20} <= classes(stretched)
 
 
-def drawn_of(client: Client, **given: object) -> list[Drawn]:
-    """The panels of the file of a sentence that is typed."""
-    answer = client.get(f"/typed.svg?{urlencode(given)}")
+def drawn_of(client: Client, **given: object) -> list[dict[str, Any]]:
+    """The panels of a sentence that is typed."""
+    answer = client.get(f"/typed.json?{urlencode(given)}")
     assert answer.status_code == 200, answer.text
-    return panels(answer.text)
+    drawn: list[dict[str, Any]] = answer.json()["typed"]["panels"]
+    return drawn
 
 
 @pytest.mark.slow
@@ -270,11 +275,10 @@ def test_a_word_that_is_masked_is_the_models_mask(
     with exploring(explored, model=str(folder)) as client:
         page = seen(client, "/typed", **given)
         for drawn in drawn_of(client, **given):
-            layer, head = drawn.head or (0, 0)
-            for (start, end), weight in drawn.weights.items():
-                expected = float(maps[layer - 1][0, head - 1, int(start), int(end)])
+            for start, end, weight in drawn["weights"]:
+                expected = float(maps[drawn["layer"] - 1][0, drawn["head"] - 1, start, end])
                 assert weight == pytest.approx(expected, rel=1e-4)
-        assert [each.head for each in drawn_of(client, **given, mean=1)] == [None]
+        assert [each["head"] for each in drawn_of(client, **given, mean=1)] == [None]
         other = seen(client, "/typed", **given | {"run": runs["decoder"]}).text
     assert "[MASK]" in page.text and "read as text" not in page.text
     assert "is not the one that the run" not in page.text
@@ -301,10 +305,9 @@ def test_a_typed_sentence_is_read_by_the_weights_of_the_run(
             maps = model.attentions(ids, torch.ones_like(ids), torch.zeros_like(ids))
             given = {"text": "The lamp", "head": "2-1", "run": name}
             (drawn,) = drawn_of(client, **given)
-            for (start, end), weight in drawn.weights.items():
-                expected = float(maps[1][0, 0, int(start), int(end)])
-                assert weight == pytest.approx(expected, rel=1e-4), name
-            weights.append(drawn.weights)
+            for start, end, weight in drawn["weights"]:
+                assert weight == pytest.approx(float(maps[1][0, 0, start, end]), rel=1e-4), name
+            weights.append(drawn["weights"])
             told = seen(client, "/typed", **given).text
             assert ("(random weights, seed 1)" in told) == (seed is not None)
             assert "is not the one that the run" not in told

@@ -14,7 +14,8 @@ import {
 } from "./forms.js";
 import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
 import {
-  checkHead, FREQUENT, hasSubtype, headName, headOf, highest, isSignificant, pairOf, percent, step, stretched, valuesOf, written,
+  checkHead, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
+  written,
 } from "./measures.js";
 import {
   behavioursOf, besideOf, drawMeans, drawProfile, effectsOf, headline, lossOf, meanOf, profileData, profileOf,
@@ -43,7 +44,8 @@ function hasValues(bank, run, key) {
   const measure = bank.measures.get(key);
   const kind = run.is_causal ? "decoder" : "encoder";
   if (!measure || (measure.only && measure.only !== kind)) return false;
-  return key === "coreference" || !bank.unanswered[measure.analysis]; // any run answers that is named
+  const { runs } = bank.unanswered[measure.analysis] ?? {}; // those that answer where no run does by default
+  return !runs || runs.includes(run.name);
 }
 
 export class Atlas {
@@ -177,8 +179,7 @@ export class Atlas {
       || data.relations.some(({ relation }) => relation === state.relation);
     if (!isTested && !fault && this.connector.isLive) {
       const { relation } = state;
-      const of = { relation, subtypes: hasSubtype(relation) };
-      const [frame] = await attempt(() => this.connector.answer(run.id, "head_score", of));
+      const [frame] = await attempt(() => this.connector.answer(run.id, "head_score", ofRelation(relation)));
       data.scores.set(relation, frame?.rows.map((row) => ({ ...row, tried: frame.height })) ?? []);
     }
     if (!isCurrent()) return;

@@ -1,23 +1,31 @@
 // Two runs: their grids on one scale, the difference, each head of one against the other's, and the
 // best heads of both on the words that they share.
 import { arcLine, judge, KEY } from "./arcs.js";
+import { Frame } from "./cells.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { html, render, svg } from "./dom.js";
-import { countsOf, hitOf, sentencesOf, widthIn } from "./examples.js";
+import { countsOf, exampleOf, sentencesOf, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
-import {
-  choice, directionBox, faultBox, hint, inWords, note, relationBox, runBox, showSentences, tick,
-} from "./forms.js";
+import { faultBox, hint, inWords, measureBoxes, note, runBox, showSentences, tick } from "./forms.js";
 import { gridOf } from "./grids.js";
-import { endsOf, percent, stretched, valuesOf } from "./measures.js";
+import { endsOf, headName, percent, stretched, valuesOf } from "./measures.js";
 import { table } from "./tables.js";
+
+// Of the table; the file of it has all.
+const COLUMNS = [
+  ["relation", "text"], ["n", "integer"], ["head_a", "text"], ["accuracy_a", "float"], ["head_b", "text"],
+  ["accuracy_b", "float"], ["difference", "float"], ["p_corrected", "float"], ["difference_low", "float"],
+  ["difference_high", "float"],
+];
+const withHeads = (row) => ({
+  ...row, head_a: headName(row.layer_a, row.head_a), head_b: headName(row.layer_b, row.head_b),
+});
 
 export async function compareView(context) {
   const { bank } = context;
   if (bank.runs.length < 2) return { content: tooFew(context) };
-  const measures = [...bank.measures].filter(([key]) => !key.startsWith("probe"));
   const state = {
-    by: context.choice("by", measures.map(([key]) => key)), relation: context.text("relation", "all"),
+    by: context.choice("by", [...bank.measures.keys()]), relation: context.text("relation", "all"),
     direction: context.choice("direction", bank.directions),
   };
   const stretches = context.flag("stretch");
@@ -47,10 +55,8 @@ export async function compareView(context) {
     content: html`<form>
         ${runBox(context, runs.run_a, "run_a", "First run")}
         ${runBox(context, runs.run_b, "run_b", "Second run")}
-        ${choice("Measure", "by", measures.map(([key, { title }]) => [key, title]), state.by)}
-        ${measure.has_relation ? relationBox(context, state.relation) : null}
-        ${measure.has_direction ? directionBox(context, state.direction) : null}
-        ${tick("Rescale colours to these values", "stretch", stretches)}<button>Compare</button></form>
+        ${measureBoxes(context, state)}
+        ${tick("Rescale colours to these values", "stretch", stretches)}</form>
       <div class="beside">${sides.map(side)}${difference(sides, toHead)}</div>
       ${hint("Each grid is over all words of its run, in the direction chosen above; both have the same colour"
         + " scale. Everything below is over the words that both runs share, with the best head of each run in"
@@ -58,9 +64,12 @@ export async function compareView(context) {
       ${best ? html`<section class="changes"></section>` : null}
       <h2>The best head for each relation, on the words that both runs share</h2>
       ${faultBox(error)}
-      ${frame ? table(context, frame, "Both runs, relation by relation", {
-        hides: ["run_a", "run_b"],
-        links: { relation: ({ relation }) => context.link("/compare", { ...context.given, relation }) },
+      ${frame ? table(context, Frame.of(frame.rows.map(withHeads), COLUMNS), "Both runs, relation by relation", {
+        links: {
+          relation: ({ relation }) => context.link("/compare", { ...context.given, relation }),
+          ...Object.fromEntries(["a", "b"].map((side) => [`head_${side}`, (row) => (
+            context.link(`/head/${row[`head_${side}`]}`, { run: runs[`run_${side}`], relation: row.relation }))])),
+        },
       }) : null}`,
   };
 }
@@ -185,9 +194,8 @@ function changedLine(context, relation, { run, head, direction }, change, record
   const judged = judge(record, {
     sentence, dependent, gold, direction, breakdown: isRight ? "right" : "wrong",
   });
-  const hit = hitOf(sentence, [dependent, gold]);
-  const address = context.link("/sentence", { sentence, head, relation, direction, run: run.name, hit });
+  const of = { head, relation, direction, run: run.name, example: exampleOf(change) };
   return html`<span class="hint">${head} of <bdi>${run.name}</bdi>, ${inWords(direction)}</span>
     <a class="where" title=${`${name}: head ${head} of ${run.name}`}
-      href=${address}>${arcLine(record, sentence, judged, widthIn(context.app.main))}</a>`;
+      href=${context.link("/sentence", { sentence, ...of })}>${arcLine(record, sentence, judged, widthIn(context.app.main))}</a>`;
 }

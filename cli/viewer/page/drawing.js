@@ -21,10 +21,11 @@ export function textWidth(text, size = SIZE, font = FONT) {
 
 const largest = (numbers, least = 0) => Math.max(least, ...numbers);
 
-// What each weight is drawn as: { from, to (null: elsewhere), weight, share, kind, gold, entity }. A
-// weight of 1 is drawn at full width, or the largest norm between two words.
-function linesOf(record, panel, { hidesSpecial, least }) {
+// What each weight is drawn as: { from, to (null: elsewhere), weight, share, kind, gold, tip }. A weight
+// of 1 is drawn at full width, or the largest norm between two words.
+function linesOf(record, panel, { showsSpecial, least }) {
   const special = new Set(record.words.filter((word) => word.is_special).map((word) => word.position));
+  const words = new Map(record.words.map((word) => [word.position, word]));
   const gold = new Map(panel.gold.map(([from, to, isFound]) => [`${from} ${to}`, isFound]));
   const entities = new Map(record.mentions.flatMap(([entity, , , head]) => record.mentions
     .filter(([other, , , earlier]) => entity === other && earlier < head)
@@ -34,16 +35,21 @@ function linesOf(record, panel, { hidesSpecial, least }) {
   return panel.weights.flatMap(([from, to, weight]) => {
     const key = `${from} ${to}`;
     const isSpecial = special.has(from) || to === null || special.has(to);
-    const isMarked = gold.has(key) || entities.has(key);
+    const isInstead = [from, to].map((at) => words.get(at)?.mark).sort().join() === "dependent,found";
+    const isMarked = isInstead || gold.has(key) || entities.has(key);
     const share = Math.min((weight ?? 0) / full, 1);
-    if ((hidesSpecial && isSpecial) || (share < least && !isMarked)) return [];
-    const kind = gold.has(key) ? "gold" : entities.has(key) ? `entity e${entities.get(key) % 5}`
-      : isSpecial ? "special" : "plain";
-    return [{ from, to, weight, share, kind, gold: gold.get(key), isMarked }];
+    if ((!showsSpecial && isSpecial) || (share < least && !isMarked)) return [];
+    const kind = isInstead ? "instead" : gold.has(key) ? "gold"
+      : entities.has(key) ? `entity e${entities.get(key) % 5}` : isSpecial ? "special" : "plain";
+    const target = to === null ? ELSEWHERE : `to “${words.get(to)?.text}”`;
+    const tip = `“${words.get(from)?.text}” attends ${target}: ${weight?.toFixed(2) ?? "weight not known"}`;
+    return [{ from, to, weight, share, kind, gold: gold.get(key), isMarked, tip }];
   });
 }
 
-const wordsOf = ({ words }, { hidesSpecial }) => words.filter((word) => !hidesSpecial || !word.is_special);
+// A decoder's first word is special, but it is a word of the sentence.
+const wordsOf = ({ words }, { showsSpecial }) => (
+  words.filter((word) => showsSpecial || !word.is_special || word.index));
 
 // What a line or an arc of a weight has for who points at it, and for tests.
 const weightText = (weight) => (weight === null ? null : Number(weight.toPrecision(9)));
@@ -71,8 +77,10 @@ function lanesOf(mentions) {
   });
 }
 
-const matchedBox = (word, [x, y], [width, height]) => (word.is_matched
-  ? svg`<rect class="matched" x=${x} y=${y} width=${width} height=${height} rx="2"></rect>` : null);
+// A box around a word of a hit, or one of the three marks of an example.
+const markBox = ({ is_matched: isMatched, mark }, [x, y], [width, height]) => (isMatched || mark
+  ? svg`<rect class=${mark ? `mark-${mark}` : "matched"} x=${x} y=${y} width=${width} height=${height} rx="2"></rect>`
+  : null);
 
 const ROW = 21;
 const ACROSS = 120;
@@ -95,7 +103,7 @@ export function columns(record, panel, number, options = {}) {
   const text = (word, x, isEnd) => {
     const wide = textWidth(word.text);
     const at = y.get(word.position);
-    return svg`${matchedBox(word, [isEnd ? x - wide - 2 : x - 2, at - 9.5], [wide + 4, 19])}
+    return svg`${markBox(word, [isEnd ? x - wide - 2 : x - 2, at - 9.5], [wide + 4, 19])}
       <text class=${word.is_special ? "faint" : null} x=${x} y=${at + 5}
         text-anchor=${isEnd ? "end" : "start"}
         direction=${isRightToLeft(word.text) ? "rtl" : null}>${word.text}</text>`;
@@ -122,14 +130,14 @@ export function columns(record, panel, number, options = {}) {
     </g></svg>`;
 }
 
-function drawLine({ from, to, weight, share, kind, gold, isMarked }, [x1, y1], [x2, y2]) {
+function drawLine({ from, to, weight, share, kind, gold, isMarked, tip }, [x1, y1], [x2, y2]) {
   const target = to ?? "elsewhere";
   const mark = isMarked ? svg`<g class=${`arc ${kind}`} data-from=${from} data-to=${target}>
     <path class="dots" d=${`M${x1} ${y1}L${x2} ${y2}`}></path>${ring(gold, x2, y2, "2.8")}</g>` : null;
   return svg`${mark}<line class=${`line ${kind}`} x1=${x1} y1=${y1} x2=${x2} y2=${y2}
     stroke-opacity=${share.toFixed(3)} stroke-width=${(0.5 + 2.5 * share).toFixed(2)}
     data-from=${from} data-to=${target} data-weight=${weightText(weight)}
-    data-gold=${goldText(gold)}></line>`;
+    data-gold=${goldText(gold)}><title>${tip}</title></line>`;
 }
 
 const SPACE = 12; // between two words of a line
@@ -137,6 +145,7 @@ const LEVEL = 15; // a level of arcs
 const DEEPEST = 110; // arcs below a line
 const FOOT = 26; // the words and their tags
 const BAR = 5; // a mention under its words
+const NUMBER = 11; // the share of special tokens under a word
 
 // The words in a line, wrapped to a width, with the tree above and the head's attention below.
 export function line(record, panel, tree, width, options = {}) {
@@ -151,6 +160,7 @@ export function line(record, panel, tree, width, options = {}) {
     .filter((arc) => arc.to !== null && arc.from !== arc.to);
   const edges = rows.isRtl ? [width, 0] : [0, width];
   const pieces = (arcs, row) => levelled(arcs.flatMap((arc) => pieceIn(arc, places, row, edges)));
+  const shares = options.shares ?? new Map(); // of its attention that a word gives to special tokens
   const lanes = lanesOf(record.mentions);
   const mostSurprisal = largest(record.words.map((word) => word.surprisal)) || 1;
   let y = 0;
@@ -164,14 +174,14 @@ export function line(record, panel, tree, width, options = {}) {
       const [left, right] = [Math.min(...own.map(({ x }) => x)), largest(own.map(({ x, wide }) => x + wide))];
       return [{ entity, lane: lanes[mention], left, right }];
     });
-    const foot = base + 6 + BAR * (1 + largest(bars.map(({ lane }) => lane), -1));
+    const foot = base + 6 + BAR * (1 + largest(bars.map(({ lane }) => lane), -1)) + (shares.size ? NUMBER : 0);
     y = foot + FOOT - SIZE - 6 + 10 + Math.min(DEEPEST, depth) + 8;
     const drawWord = ({ word, x, wide }) => {
       const nats = word.surprisal ?? null;
       const box = [[x - 2, base - SIZE + 1], [wide + 4, SIZE + 5]];
       return svg`<g class="word" tabindex="0" data-position=${word.position}>
         <title>${word.text}${nats === null ? null : `: surprisal ${nats.toFixed(2)} nats`}</title>
-        ${matchedBox(word, ...box)}
+        ${markBox(word, ...box)}
         ${nats === null ? null : svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1}
           width=${wide + 4} height=${SIZE + 5} rx="2"
           fill-opacity=${(0.7 * nats / mostSurprisal).toFixed(2)}></rect>`}
@@ -182,6 +192,8 @@ export function line(record, panel, tree, width, options = {}) {
       ${above.map((piece) => treeArc(piece, base - SIZE - 2))}
       ${below.map((piece) => attentionArc(piece, foot, DEEPEST / Math.max(DEEPEST, depth)))}
       ${repeat(row, ({ word }) => word.position, drawWord)}
+      ${row.map(({ word: { position }, x, wide }) => svg`<text class="share" x=${x + wide / 2} y=${foot - 1}
+        text-anchor="middle">${shares.get(position)?.toFixed(2)}</text>`)}
       ${bars.map(({ entity, lane, left, right }) => (
         bar(entity, [left, base + 5 + BAR * lane], [right - left, 3], [right + 1, base + 9 + BAR * lane])))}
     </g>`;
@@ -243,10 +255,10 @@ function treeArc({ start, stop, label, level, isWrong, hasEnd }, base) {
     <title>${label}</title><text x=${middle} y=${top - 2} text-anchor="middle">${text}</text></g>`;
 }
 
-function attentionArc({ from, to, start, stop, level, weight, share, kind, gold, isMarked }, base, squeeze) {
+function attentionArc({ from, to, start, stop, level, weight, share, kind, gold, isMarked, tip }, base, squeeze) {
   const deep = base + (8 + LEVEL * level * squeeze) / 0.75;
   const path = `M${start} ${base}C${start} ${deep} ${stop} ${deep} ${stop} ${base}`;
-  return svg`<g class=${`attention ${kind}`} data-from=${from} data-to=${to}>
+  return svg`<g class=${`attention ${kind}`} data-from=${from} data-to=${to}><title>${tip}</title>
     ${isMarked ? svg`<path class="dots" d=${path}></path>` : null}
     <path class=${`line ${kind}`} d=${path} stroke-opacity=${Math.max(0.12, share).toFixed(3)}
       stroke-width=${(0.6 + 3.4 * share).toFixed(2)} data-from=${from} data-to=${to}

@@ -13,8 +13,8 @@ import { pages } from "./tables.js";
 const ON_A_PAGE = { server: 50, published: 10 };
 const BREAKDOWNS = ["right", "wrong", "relation", "upos", "distance"];
 const COLUMNS = [
-  ["sent_id", "text"], ["sentence", "integer"], ["dependent", "integer"], ["gold", "integer"],
-  ["target", "integer"], ["value", "text"], ["is_right", "boolean"],
+  ["sent_id", "text"], ["index", "integer"], ["dependent", "text"], ["gold_index", "integer"],
+  ["gold_head", "text"], ["found_index", "integer"], ["found", "text"], ["is_right", "boolean"],
 ];
 
 // Examples of what a head gets right and wrong for { relation, direction }, up to `most` of each; its
@@ -69,12 +69,11 @@ export async function sentencesOf(connector, run, head, ids) {
 export function exampleList(link, run, head, { relation, direction }, lines, width) {
   const key = (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`;
   return html`<ul class="examples">${repeat(lines, key, (line) => {
-    const { sentence, dependent, target, gold, judged, record } = line;
+    const { sentence, judged, record } = line;
     const described = judged.isRight ? "right" : `attends to ${line.value ?? "no word"} instead`;
-    const hit = hitOf(sentence, [dependent, target ?? gold]);
-    const address = link("/sentence", { sentence, head, relation, direction, run: run.name, hit });
+    const of = { head, relation, direction, run: run.name, example: exampleOf(line) };
     return html`<li><a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${described}`}
-      href=${address}>${arcLine(record, sentence, judged, width)}</a></li>`;
+      href=${link("/sentence", { sentence, ...of })}>${arcLine(record, sentence, judged, width)}</a></li>`;
   })}</ul>`;
 }
 
@@ -98,11 +97,8 @@ export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
 // The width of an example in an element.
 export const widthIn = (element, most = 620) => Math.max(300, Math.min(most, element.clientWidth - 30));
 
-// The words of a hit, as an address marks them: SENTENCE:WORDS.
-export function hitOf(sentence, words) {
-  const indexes = [...new Set(words.filter(Boolean))].sort((a, b) => a - b);
-  return indexes.length ? `${sentence}:${indexes.join(",")}` : "";
-}
+// The words of an example, as an address marks them.
+export const exampleOf = ({ sentence, dependent, gold }) => `${sentence}:${dependent},${gold}`;
 
 const MOST = 4; // bars of a kind
 
@@ -151,15 +147,19 @@ export async function examplesView(context) {
   const most = connector.isServer ? ON_A_PAGE.server : ON_A_PAGE.published;
   const page = context.number("page", 1, 1, 1_000_000);
   const path = `/examples/${run.id}/${name}/page.json`;
-  const rows = await connector.get(path, { ...of, breakdown, value, most, page });
+  const pageOf = (number, size) => connector.get(path, { ...of, breakdown, value, most: size, page: number });
+  const rows = await pageOf(page, most);
   const paging = context.paging(rows[0]?.total ?? 0, { size: most });
+  const allRows = async () => Frame.of((await pageOf(1, paging.total)).map(({ value: found, ...row }) => ({
+    ...row, found, index: row.dependent, gold_index: row.gold, found_index: row.target, dependent: row.dependent_form,
+  })), COLUMNS);
   const kinds = rows.map((row) => ({ ...row, breakdown: row.is_right ? "right" : "wrong" }));
   const lines = await judgedLines(connector, run, name, of, kinds);
   const described = { right: "it finds the gold head", wrong: "it finds another word" }[breakdown]
     ?? `it finds another word, whose ${breakdown} is ${value}`;
   const toHead = context.link(`/head/${name}`, { run: run.name, ...of });
   return {
-    title: `Head ${name}: ${relation}, ${breakdown}`, answered: run.name, frame: Frame.of(rows, COLUMNS),
+    title: `Head ${name}: ${relation}, ${breakdown}`, answered: run.name, frame: allRows,
     content: html`<p><a href=${toHead}>Head ${name}</a>: <bdi>${relation}</bdi>, ${inWords(direction)};
         ${described}</p>
       ${runLine(run.name)}

@@ -3,11 +3,8 @@ import { columnsAsText, compared, Frame, groupBy } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
-import { hitOf } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
-import {
-  button, choice, faultBox, field, hint, moreOptions, note, runBox, runLine, tick, wide,
-} from "./forms.js";
+import { button, choice, faultBox, field, hint, moreOptions, note, runBox, runLine, tick, wide } from "./forms.js";
 import { gridOf } from "./grids.js";
 import { highest, valuesOf } from "./measures.js";
 import { headline } from "./profile.js";
@@ -35,28 +32,29 @@ export async function findView(context) {
     frame: answer?.frame, after: answer?.after,
     command: request && command(context, `${by ? "count" : "find"} ${shell(request)}`, {
       by, head: answer?.isOfHeads ? heads : null, run: answer?.run, corpus,
-      limit: answer?.frame.is_cut ? MOST_HITS : null, sample,
+      limit: answer?.isCut ? MOST_HITS : null, sample,
     }),
-    content: html`<form class="search">
-        <label class="long">Request <textarea name="pattern" rows="3" spellcheck="false"
+    content: html`<form>
+        <label class="long">Request <textarea name="pattern" rows="2" spellcheck="false"
           placeholder=${REQUEST} .value=${given.pattern ?? ""}
           @input=${({ target }) => typing(context, target)}></textarea></label>
-        <p class="completions" aria-live="polite"></p>
         ${field("Count by", "by", by, { placeholder: "V.lemma, O.upos" })}
-        ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora], corpus ?? "") : null}
-        ${moreOptions(context, ["run", "head", "limit", "sample"], html`
+        <button>Search</button>
+        <p class="completions" aria-live="polite"></p>
+        ${moreOptions(html`
+          ${corpora.length > 1 ? choice("Corpus", "corpus", [["", "all"], ...corpora], corpus ?? "") : null}
           ${runBox(context, context.run)}
           ${field("Show attention of heads", "head", given.head, { placeholder: "3-1,5-10", size: 10 })}
           ${field("Hits per page", "limit", limit, { size: 4, mode: "numeric" })}
-          ${tick("random sample", "sample", context.flag("sample"))}`)}<button>Search</button></form>
+          ${tick("random sample", "sample", context.flag("sample"))}`)}</form>
       ${faultBox(fault)}
-      ${examples(context, !request)}
+      ${answer?.content}
+      ${runLine(answer?.run)}
       ${request ? null : html`<p>Requests use Grew syntax. <a href=${toObjects}><code>${REQUEST}</code></a>:
         verbs and their objects. <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose
         strongest attention from head 3-1 goes to the verb. <i>Count by</i> a key (<code>O.upos</code>) counts
         the hits; two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
-      ${runLine(answer?.run)}
-      ${answer?.content}`,
+      ${examples(context, !request)}`,
   };
 }
 
@@ -66,7 +64,7 @@ function examples(context, isOpen) {
   const all = [...saved, ...others.map((request) => ({ request }))];
   const item = ({ name, request }) => html`<li>${name ? `${name}: ` : ""}
     <a href=${context.link("/sentences", { pattern: request })}><code>${request}</code></a></li>`;
-  return all.length ? html`<details .open=${isOpen}><summary>Example requests</summary>
+  return all.length ? html`<details class="parameters" .open=${isOpen}><summary>Example requests</summary>
     <ul>${all.map(item)}</ul></details>` : null;
 }
 
@@ -102,29 +100,29 @@ function completions(bank, textarea) {
   const place = /(-\[|\[|upos\s*=\s*)([^\]]*?[|,^]\s*)?([\w:]*)$/.exec(before);
   if (!place || place[2]?.includes("]")) return null;
   const [, opening, , begun] = place;
-  const names = opening === "-[" ? bank.relations.filter((name) => name !== "all")
-    : opening === "[" ? FEATURES : UPOS;
+  const names = opening === "-[" ? bank.relations.filter(({ n }) => n)
+    : (opening === "[" ? FEATURES : UPOS).map((name) => ({ name }));
   const complete = (name) => {
     textarea.setRangeText(name, before.length - begun.length, before.length, "end");
     textarea.focus();
     textarea.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  return names.filter((name) => name.startsWith(begun) && name !== begun).slice(0, 12)
-    .map((name) => html`${button(name, () => complete(name))} `);
+  return names.filter(({ name }) => name.startsWith(begun) && name !== begun).slice(0, 12)
+    .map(({ name, n }) => html`${button(n ? `${name} (${thousands(n)})` : name, () => complete(name))} `);
 }
 
 async function hits(context, options, limit) {
   const matches = await context.connector.frame("/hits.json", { ...options, most: MOST_HITS + 1 });
-  const { nodes, is_of_heads: isOfHeads } = matches;
+  const { nodes, is_of_heads: isOfHeads, is_circular: isCircular } = matches;
   matches.notes.forEach((text) => context.note(text));
   const all = Object.assign(matches.slice(0, MOST_HITS), { is_cut: matches.height > MOST_HITS });
-  const frame = all.select(({ name }) => name !== "sentence");
   const paging = context.paging(all.height, { size: limit, more: all.is_cut });
   const page = all.slice(paging.from, paging.to);
   const { rows } = page;
-  const lines = await concordance(context, rows.map((row) => partsOf(row, nodes)));
+  const lines = await concordance(context, rows, nodes);
   const named = ["sent_id", "sentence", "run", ...nodes, ...nodes.map((node) => `${node}.sentence`)];
-  const cells = columnsAsText(page.select(({ name }) => !named.includes(name)));
+  const isCell = ({ name }) => !named.includes(name);
+  const cells = columnsAsText(page.select(isCell));
   const unread = new Set(matches.unread);
   const unreadHere = rows.filter((row) => unread.has(row.sentence)).length;
   const href = (row) => context.link("/sentence", {
@@ -133,7 +131,8 @@ async function hits(context, options, limit) {
     head: context.text("head"),
   });
   const number = thousands(all.height);
-  const hasScores = rows.length > 0 && nodes.length > 1;
+  const hasPairs = rows.length > 0 && nodes.length > 1;
+  const hasScores = hasPairs && !isCircular;
   const row = (own, at) => {
     const isUnread = unread.has(own.sentence);
     return html`<tr class=${isUnread ? "unread" : null}
@@ -141,8 +140,7 @@ async function hits(context, options, limit) {
       <td><a href=${href(own)}><bdi>${own.sent_id ?? "no name"}</bdi></a></td>
       <td class="left"><bdi>${lines[at].left}</bdi></td><td class="hit"><bdi>${lines[at].hit}</bdi></td>
       <td><bdi>${lines[at].right}</bdi></td>
-      ${cells.map((column) => (
-        html`<td class=${numberClass(column)}><bdi>${column.cells[at]}</bdi></td>`))}</tr>`;
+      ${cells.map((column) => html`<td class=${numberClass(column)}><bdi>${column.cells[at]}</bdi></td>`)}</tr>`;
   };
   const headings = [["sentence"], ["left", "left"], ["hit"], ["right"],
     ...cells.map((column) => [column.name, numberClass(column)])];
@@ -151,12 +149,19 @@ async function hits(context, options, limit) {
     options.sample && rows.length ? `${rows.length} ${plural(rows.length)}, a random sample.`
       : all.is_cut ? `More than ${number} hits; these pages show the first of them; attnbank find prints all.`
         : `${number} ${plural(all.height)}.`,
+    hasPairs && isCircular && "Heads cannot be judged on these pairs: the request chose them by attention.",
     isOfHeads && "Only sentences that this run has read are listed, with the weights of the heads.",
     unreadHere > 0 && `${unreadHere} of the ${rows.length} hits shown are in sentences that the run`
       + ` ${matches.shown} has not read: there is no attention to show in them.`,
   ];
   return {
-    run: matches.run, frame, isOfHeads,
+    run: matches.run, isOfHeads, isCut: all.is_cut,
+    frame: async () => { // as on the page, with the forms of the nodes
+      const allLines = await concordance(context, all.rows, nodes);
+      const texts = ["sent_id", "left", "hit", "right", ...nodes].map((name) => [name, "text"]);
+      const others = all.columns.filter(isCell).map(({ name, kind }) => [name, kind]);
+      return Frame.of(all.rows.map((row, at) => ({ ...row, ...allLines[at] })), [...texts, ...others]);
+    },
     after: hasScores ? (main) => showScores(context, options, nodes, main.querySelector(".scores")) : null,
     content: html`${notes.filter(Boolean).map((text) => html`<p>${text}</p>`)}
       <div class="hits"><div>${rows.length ? html`${wide("Hits", html`<table class="concordance">
@@ -229,40 +234,52 @@ export function foundAndMissed({ request, dependent, governor }, head, link) {
     <a href=${link(`${request} without { ${edge} }`)}>where it misses them</a>`;
 }
 
+// The words of a hit, as an address marks them: SENTENCE:WORDS.
+export function hitOf(sentence, words) {
+  const indexes = [...new Set(words.filter(Boolean))].sort((a, b) => a - b);
+  return indexes.length ? `${sentence}:${indexes.join(",")}` : "";
+}
+
 const plural = (count) => (count === 1 ? "hit" : "hits");
+
+const sentenceOf = (row, node) => row[`${node}.sentence`] ?? row.sentence;
 
 // The words of a hit as [sentence, indexes], by sentence: nodes may be in several.
 function partsOf(row, nodes) {
-  const sentenceOf = (node) => row[`${node}.sentence`] ?? row.sentence;
-  const words = groupBy(nodes.filter((node) => row[node]), sentenceOf);
+  const words = groupBy(nodes.filter((node) => row[node]), (node) => sentenceOf(row, node));
   const parts = [...words].map(([sentence, own]) => [sentence, own.map((node) => row[node])]);
   return parts.length ? parts.sort(([a], [b]) => a - b) : [[row.sentence, []]];
 }
 
 // A text whose first letter runs from right to left.
 const RIGHT_TO_LEFT = /^\P{L}*(?=\p{L})[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
+const AT_ONCE = 500; // sentences
 
-// Each hit with what stands left and right of it on the page.
-async function concordance({ connector }, hitParts) {
+// Each hit with what stands left and right of it on the page, and the forms of its nodes.
+async function concordance({ connector }, rows, nodes) {
+  const hitParts = rows.map((row) => partsOf(row, nodes));
   const ids = [...new Set(hitParts.flatMap((parts) => parts.map(([sentence]) => sentence)))];
-  const tokens = ids.length ? await connector.get("/words.json", { sentences: ids }) : [];
-  const sentences = groupBy(tokens, (token) => token.sentence);
+  const some = (_, at) => connector.get("/words.json", { sentences: ids.slice(AT_ONCE * at, AT_ONCE * (at + 1)) });
+  const tokens = await Promise.all(Array.from({ length: Math.ceil(ids.length / AT_ONCE) }, some));
+  const sentences = groupBy(tokens.flat(), (token) => token.sentence);
   const text = (words) => words.map((word) => word.form + (word.space_after ? " " : "")).join("").trim();
+  const isAt = ({ index, last_index: last }, at) => at >= index && at <= last;
   const split = ([sentence, indexes]) => {
     const words = sentences.get(sentence) ?? [];
     if (!indexes.length) return ["", text(words), ""];
-    const isMarked = ({ index, last_index: last }) => indexes.some((at) => at >= index && at <= last);
+    const isMarked = (word) => indexes.some((at) => isAt(word, at));
     const marked = words.map((word) => (isMarked(word) ? { ...word, form: `[${word.form}]` } : word));
     const [first, end] = [words.findIndex(isMarked), words.findLastIndex(isMarked) + 1];
     const before = words.slice(Math.max(0, first - AROUND), first);
     return [text(before), text(marked.slice(first, end)), text(words.slice(end, end + AROUND))];
   };
-  return hitParts.map((parts) => {
+  return hitParts.map((parts, row) => {
     const contexts = parts.map(split);
     const hit = contexts.map(([, middle]) => middle).join(" … ");
     const sides = [contexts[0][0], contexts.at(-1)[2]];
     const [left, right] = RIGHT_TO_LEFT.test(hit) ? [...sides].reverse() : sides;
-    return { left, hit, right };
+    const formOf = (node) => sentences.get(sentenceOf(rows[row], node))?.find((word) => isAt(word, rows[row][node]))?.form;
+    return { left, hit, right, ...Object.fromEntries(nodes.map((node) => [node, formOf(node)])) };
   });
 }
 
@@ -277,10 +294,10 @@ async function counts(context, options) {
     const pattern = requests.get(literal(Object.values(row)));
     return pattern && context.link("/sentences", { pattern, run: context.run, corpus: options.corpus });
   };
+  const shown = crosses ? crossed(frame, keys) : frame;
   return {
-    run: frame.run, frame,
-    content: crosses ? table(context, crossed(frame, keys), "Counts")
-      : table(context, frame, "Counts", { links: { n: toHits } }),
+    run: frame.run, frame: shown, isCut: frame.is_cut,
+    content: table(context, shown, "Counts", { links: crosses ? {} : { n: toHits } }),
   };
 }
 

@@ -1,5 +1,6 @@
 // Parts of forms that several views have, and what stands around an answer.
 import { groupBy } from "./cells.js";
+import { thousands } from "./context.js";
 import { html } from "./dom.js";
 
 // The choice of a run; "" is the default one.
@@ -33,8 +34,12 @@ export function field(label, name, value, { placeholder, size, help, mode } = {}
     spellcheck="false"></label>`;
 }
 
-export function relationBox(context, chosen, options) {
-  return choice("Relation", "relation", context.bank.relations, chosen, options);
+// Relations with their numbers of dependents; subtypes stand below their relation.
+export function relationBox({ bank }, chosen, { label = "Relation", none, ...options } = {}) {
+  const title = ({ name, n }) => (
+    n === null ? name : `${/[:$@]/.test(name) ? "\u2003" : ""}${name} (${thousands(n)})`);
+  const relations = bank.relations.map((relation) => [relation.name, title(relation)]);
+  return choice(label, "relation", none ? [["", none], ...relations] : relations, chosen, options);
 }
 
 // The directions that heads of a run are judged in: those of an encoder see both sides.
@@ -46,16 +51,25 @@ export function directionBox(context, chosen, { run, ...options } = {}) {
   return choice("Direction", "direction", choices, chosen, options);
 }
 
+// The choice of a measure of a run, and of its relation and direction; `none` is the title of no measure.
+export function measureBoxes(context, { by, relation, direction }, none = null) {
+  const measures = [...context.bank.measures].filter(([key]) => !key.startsWith("probe"))
+    .map(([key, { title }]) => [key, title]);
+  const { has_relation: hasRelation, has_direction: hasDirection } = context.bank.measures.get(by) ?? {};
+  return html`${choice(none ? "Colour" : "Measure", "by", none ? [["", none], ...measures] : measures, by)}
+    ${hasRelation ? relationBox(context, relation) : null}
+    ${hasDirection ? directionBox(context, direction) : null}`;
+}
+
 // A name with spaces: dependent to head.
 export const inWords = (name) => name.replaceAll("_", " ");
 
-const isWide = matchMedia("(min-width: 40rem)");
+let areOptionsOpen = false;
 
-// Fields that few need. On a narrow screen they are folded, unless one of them is in the address.
-export function moreOptions(context, names, fields) {
-  const isOpen = isWide.matches || names.some((name) => name in context.given);
-  return html`<details class="options" .open=${isOpen}><summary>Options</summary>${fields}</details>`;
-}
+// Fields that few need; once they are unfolded, they stay so.
+export const moreOptions = (fields) => html`<details class="options" .open=${areOptionsOpen}
+  @toggle=${({ target }) => { areOptionsOpen = target.open; }}><summary>Options</summary>
+  <div>${fields}</div></details>`;
 
 export function faultBox(error) {
   if (!error) return null;

@@ -28,6 +28,9 @@ export function checkHead(run, [layer, head]) {
   );
 }
 
+// The parameters for a relation; those with a subtype are kept apart.
+export const ofRelation = (relation) => ({ relation, subtypes: /[:$@]/.test(relation) });
+
 // The values of a measure by head, the rows that they are from, what is said of them, and the ends of
 // their scale. `options` are those of the connector.
 export async function valuesOf(bank, run, state, options) {
@@ -37,15 +40,14 @@ export async function valuesOf(bank, run, state, options) {
   if (by === "ablation") return effectValues(bank, run);
   const measure = bank.measures.get(by);
   const takesRelation = measure.has_relation && (by === "relation" || relation !== "all");
-  const ofRelation = { relation, subtypes: hasSubtype(relation) };
-  const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? ofRelation : {};
+  const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? ofRelation(relation) : {};
   const answerer = by === "probe" ? "any" : run.id;
-  const answer = (given) => bank.connector.answer(answerer, measure.analysis, given, options);
+  const answer = (given, more) => bank.connector.answer(answerer, measure.analysis, given, { ...options, ...more });
   let frame;
   if (by === "relation") {
     frame = (await answer({})).where((row) => row.relation === relation);
-    // A saved relation, or one with a subtype (nsubj:pass), is not among those of the trees.
-    if (!frame.height) frame = await answer(parameters);
+    // A saved relation, or one with a subtype, is not among those of the trees.
+    if (!frame.height) frame = await answer(parameters, { mayLoad: true });
   } else {
     frame = await answer(parameters);
   }
@@ -76,8 +78,6 @@ async function rulesInWords(bank, run, parameters) {
   }
   return parts.length ? `without a head: ${parts.join(", ")}` : "";
 }
-
-export const hasSubtype = (relation) => /[:$@]/.test(relation);
 
 const isNumber = (value) => typeof value === "number";
 const numberOf = (value) => (isNumber(value) ? value : null);

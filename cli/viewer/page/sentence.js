@@ -1,20 +1,20 @@
 // Three views: one sentence with the attention of some heads, all heads on one sentence, and a
 // sentence that is typed. drawing.js draws them.
+import { KEY } from "./arcs.js";
 import { Frame } from "./cells.js";
 import { command, shell } from "./commands.js";
 import { columns, line, treeDrawing } from "./drawing.js";
 import { html, svg } from "./dom.js";
 import { attempt } from "./fault.js";
 import {
-  choice, directionBox, faultBox, field, hint, moreOptions, runBox, runLine, tick, wide,
+  choice, directionBox, faultBox, field, hint, moreOptions, relationBox, runBox, runLine, tick, wide,
 } from "./forms.js";
 import { layerTable } from "./grids.js";
+import { headOf } from "./measures.js";
 import { capitalised, table } from "./tables.js";
 
 const SOURCES = ["head", "layer", "all", "ensemble"];
 const LAYOUTS = [["line", "words in a line"], ["columns", "two columns"]];
-
-const FEW_NEED = ["run", "layout", "before", "decoded", "mean", "tree", "coreference", "plain"];
 
 const layoutOf = (context) => context.choice("layout", LAYOUTS.map(([key]) => key));
 const layoutBox = (layout) => choice("Drawn as", "layout", LAYOUTS, layout);
@@ -31,42 +31,60 @@ export async function sentenceView(context) {
     decoded: context.text("decoded"), before: context.number("before", 0, 0, 20), hit: context.text("hit"),
   };
   const layout = layoutOf(context);
-  const plain = context.flag("plain");
-  const [record, fault] = name ? await attempt(() => connector.get("/shown.json", options)) : [];
+  const special = context.flag("special");
+  const [shown, fault] = name ? await attempt(() => connector.get("/shown.json", options)) : [];
+  const record = shown && withMarks(shown, context.text("example"));
   record?.notes.forEach((text) => context.note(text));
-  const toTyped = context.link("/typed", { head: options.head, run: context.run });
+  const toTyped = context.link("/typed", { sentence: name, head: record?.heads ?? options.head, run: context.run });
   return {
     title: name ? `Sentence ${cut(name, 60)}` : "One sentence",
     heading: name ? html`Sentence <bdi>${cut(name, 200)}</bdi>` : null,
     ...(record?.panels ? {
-      frame: new Frame(record.rows), answered: record.run, isDrawn: true,
-      ...commandsOf(context, record, options, plain),
-      files: connector.files("/shown", { ...options, head: record.heads, plain }),
+      frame: byWord(record), answered: record.run, isDrawn: true, ...commandsOf(context, record, options, !special),
     } : {}),
     content: html`<form>
-        ${field("Sentence", "sentence", name, {
-          placeholder: "a sent_id, a number, or a request", size: Infinity,
-        })}
-        ${headsBox(record?.heads ?? options.head)}
-        ${choice("Gold arcs", "relation", [["", "none"], ...bank.relations], options.relation)}
-        ${moreOptions(context, FEW_NEED, html`
-          ${runBox(context, context.run)}
-          ${directionBox(context, options.direction)}
-          ${layoutBox(layout)}
+        ${field("Sentence", "sentence", name, { placeholder: "a sent_id, a number, or a request", size: Infinity })}
+        <button>Show</button>
+        ${moreOptions(html`${headsBox(record?.heads ?? options.head)}
+          ${relationBox(context, options.relation, { label: "Gold arcs", none: "none" })}
+          ${directionBox(context, options.direction)}${runBox(context, context.run)}${layoutBox(layout)}
           ${connector.isServer ? html`
             ${field("Sentences before", "before", options.before, { size: 3, mode: "numeric" })}
             ${choice("Decoded tree", "decoded", [["", "none"], ...SOURCES], options.decoded)}` : null}
-          ${tick("mean of the heads", "mean", options.mean)}
-          ${tick("tree", "tree", options.tree)}${tick("coreference", "coreference", options.coreference)}
-          ${tick("no special tokens", "plain", plain)}`)}
-        ${["hit", "pattern", "corpus"].filter((key) => given[key]).map((key) => (
-          html`<input type="hidden" name=${key} value=${given[key]}>`))}
-        <button>Show</button></form>
+          ${tick("arcs to special tokens", "special", special)}${tick("mean of the heads", "mean", options.mean)}
+          ${tick("tree", "tree", options.tree)}${tick("coreference", "coreference", options.coreference)}`)}
+        ${["hit", "example", "pattern", "corpus"].filter((key) => given[key]).map((key) => (
+          html`<input type="hidden" name=${key} value=${given[key]}>`))}</form>
       ${faultBox(fault)}
-      ${runLine(record?.run)}
-      ${record ? shownSentence(context, record, options, layout, plain) : null}
-      ${!name && connector.isServer ? hint(html`<a href=${toTyped}>Type a sentence of your own</a>`) : null}`,
+      ${record ? shownSentence(context, record, options, layout, special) : null}
+      ${connector.isServer && (record?.panels || !name) ? hint(html`
+        ${name ? html`<a href=${context.link("/model", { sentence: name, run: record.run })}>All heads on this
+          sentence</a> ·` : null} <a href=${toTyped}>Type a sentence of your own</a>`) : null}
+      ${record?.panels ? html`<h2>As a table</h2>
+        ${table(context, byWord(record), "The word that each word attends to most")}` : null}`,
   };
+}
+
+// The words of an example, SENTENCE:DEPENDENT,GOLD, with its three marks; what is found instead is what the
+// first head attends to.
+function withMarks(record, example) {
+  const [sentence, dependent, gold] = example.split(/[:,]/).map(Number);
+  if (sentence !== record.id || !record.panels) return record;
+  const { rows } = new Frame(record.rows);
+  const places = new Set(rows.map((row) => row.position));
+  const { looks_at_position: found, looked_at_by_position: finder } = rows.find((row) => row.index === dependent) ?? {};
+  const markOf = ({ position, index }) => (!places.has(position) ? null : index === dependent ? "dependent"
+    : index === gold ? "gold" : position === (found ?? finder) ? "found" : null);
+  return { ...record, words: record.words.map((word) => ({ ...word, mark: markOf(word) })) };
+}
+
+// What each word attends to most, of several heads with their names.
+function byWord(record) {
+  const { columns, rows } = new Frame(record.rows);
+  const isShown = ({ name }) => name === "head" ? record.panels.length > 1
+    : !["sent_id", "layer", "index", "run"].includes(name) && !name.endsWith("position");
+  return Frame.of(rows.map((row) => ({ ...row, head: headOf(row) })), columns.filter(isShown)
+    .map(({ name, kind }) => [name, name === "head" ? "text" : kind]));
 }
 
 function commandsOf(context, record, options, plain) {
@@ -81,30 +99,23 @@ function commandsOf(context, record, options, plain) {
   return { command: command(context, what, given), plotCommand: command(context, what, drawn) };
 }
 
-function shownSentence(context, record, { sentence, head, hit }, layout, plain) {
-  const { given, connector, run } = context;
-  const { heads } = record;
-  const toModel = context.link("/model", { sentence, run: record.run });
-  const toTyped = context.link("/typed", { sentence, head: heads, run });
-  const toHits = context.link("/sentences", { pattern: given.pattern, run, head: heads ?? head });
+function shownSentence(context, record, { head, hit }, layout, special) {
+  const { given: { pattern }, run } = context;
+  const toHits = context.link("/sentences", { pattern, run, head: record.heads ?? head });
   return html`${record.unread ? html`<p role="status">${record.unread}</p>` : null}
     <p class="sentence"><bdi>${writtenText(record)}</bdi></p>
-    ${hit && given.pattern ? hint(html`Marked: a hit of
-      <a href=${toHits}><code>${given.pattern}</code></a>`) : null}
-    ${neighbours(context, record)}
-    ${record.panels ? html`
-      ${connector.isServer ? hint(html`<a href=${toModel}>All heads on this sentence</a> ·
-        <a href=${toTyped}>Type a sentence of your own</a>`) : null}
-      ${drawings(record, layout, plain)}
-      <h2>As a table</h2>${table(context, new Frame(record.rows), "The word that each word attends to most", {
-        links: { sent_id: () => null },
-      })}` : null}`;
+    ${hit && pattern ? hint(html`Marked: a hit of <a href=${toHits}><code>${pattern}</code></a>`) : null}
+    ${record.words?.some((word) => word.mark) ? KEY : null}
+    ${record.panels ? drawings(context, record, layout, special) : null}
+    ${neighbours(context, record)}`;
 }
 
 // The words as they are written, some of them marked.
-function writtenText({ written, marked }) {
+function writtenText({ written, words = [], marked }) {
+  const marks = new Map([...marked.map((index) => [index]),
+    ...words.filter((word) => word.mark).map(({ index, mark }) => [index, mark])]);
   return written.map(([form, index, isSpaced]) => (
-    [marked.includes(index) ? html`<mark>${form}</mark>` : form, isSpaced ? " " : ""]));
+    [marks.has(index) ? html`<mark class=${marks.get(index)}>${form}</mark>` : form, isSpaced ? " " : ""]));
 }
 
 // Links to the sentences before and after one, in the same view.
@@ -117,27 +128,32 @@ function neighbours(context, { around }) {
 }
 
 // The drawings of a record, in one of the layouts.
-function drawings(record, layout, hidesSpecial) {
+function drawings(context, record, layout, showsSpecial) {
   const width = Math.max(300, Math.min(1560, document.getElementById("content").clientWidth - 40));
   const isInColumns = layout === "columns";
   const gold = record.trees.find((tree) => tree.isGold) ?? null;
   const trees = record.trees.filter((tree) => (isInColumns ? tree.isWanted : !tree.isGold));
   const treeFigures = trees.map((tree) => html`<figure><figcaption>${tree.title}</figcaption>
     ${treeDrawing(tree, width)}</figure>`);
-  const above = gold ? "Above: the gold tree. " : "";
-  const way = isInColumns ? "Left attends to right. Hover or tap a word to see its attention; click to pin."
-    : `${above}Below: the head's weights; point at a word to see only its own.`;
+  const special = new Set(record.words.filter((word) => word.is_special).map((word) => word.text));
   const isShaded = !isInColumns && record.words.some((word) => word.surprisal !== null);
+  const way = isInColumns ? "Left attends to right. Hover or tap a word to see its attention; click to pin."
+    : [gold && "Above: the gold tree.", "Below: the head's weights; point at a word to see only its own.",
+      !showsSpecial && special.size && `The number under a word is its attention to ${[...special].map((text) => `“${text}”`).join(" and ")}.`,
+      isShaded && "The shade of a word is its surprisal."].filter(Boolean).join(" ");
+  const sharesOf = ({ layer, head }) => new Map(new Frame(record.rows).rows
+    .filter((row) => row.layer === layer && row.head === head).map((row) => [row.position, row.special]));
   const figure = (panel, at) => html`<figure class=${`in-${layout}`}>
-    <figcaption>${capitalised(panel.name)}</figcaption>
-    ${isInColumns ? columns(record, panel, at, { hidesSpecial })
-      : line(record, panel, at ? null : gold, width, { hidesSpecial })}</figure>`;
-  return html`<p id=${isInColumns ? "looks" : null} class="looks"
-      aria-live="polite">${way}${isShaded ? " The shade of a word is its surprisal." : ""}</p>
-    ${record.facts.filter((fact) => !record.notes?.includes(fact)).map(hint)}
+    <figcaption>${panel.layer === null ? capitalised(panel.name) : html`<a
+      href=${context.link(`/head/${headOf(panel)}`, { run: record.run })}>${capitalised(panel.name)}</a>`}</figcaption>
+    ${isInColumns ? columns(record, panel, at, { showsSpecial })
+      : line(record, panel, at ? null : gold, width, { showsSpecial, shares: showsSpecial ? null : sharesOf(panel) })}
+    </figure>`;
+  return html`${isInColumns ? html`<p id="looks" class="looks" aria-live="polite">${way}</p>` : null}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
-      ${isInColumns ? treeFigures : null}${record.panels.map(figure)}${isInColumns ? null : treeFigures}
-    </div>`;
+      ${isInColumns ? treeFigures : null}${record.panels.map(figure)}${isInColumns ? null : treeFigures}</div>
+    ${isInColumns ? null : hint(way)}
+    ${record.facts.filter((fact) => !record.notes?.includes(fact)).map(hint)}`;
 }
 
 // All heads on one sentence, each a small map that leads to it.
@@ -151,7 +167,7 @@ export async function modelView(context) {
     command: model?.heads && command(context, `show ${shell(name)}`, { head: model.heads, run: model.run }),
     content: html`<form>
         ${field("Sentence", "sentence", name, { placeholder: "a sent_id or a number", size: Infinity })}
-        ${runBox(context, context.run)}<button>Show</button></form>
+        ${runBox(context, context.run)}</form>
       ${faultBox(fault)}
       ${runLine(model?.run)}
       ${model ? html`<p class="sentence"><bdi>${writtenText(model)}</bdi></p>
@@ -194,25 +210,21 @@ export async function typedView(context) {
   const [answer, fault] = await attempt(() => context.connector.get("/typed.json", options));
   answer?.notes.forEach((text) => context.note(text));
   const { typed, beside, model } = answer ?? {};
-  const rows = typed && new Frame(typed.rows);
+  const frame = typed && byWord(typed);
   return {
-    frame: rows, files: typed && context.connector.files("/typed", options),
+    frame, isDrawn: Boolean(typed),
     content: html`<form><label class="long">Sentence of your own <input name="text" value=${options.text}
           placeholder="The lamp is new." maxlength="1000"></label>
         ${headsBox(options.head)}
-        ${field("Compare with sentence", "sentence", options.sentence, {
-          placeholder: "a sent_id or a number",
-        })}
+        ${field("Compare with sentence", "sentence", options.sentence, { placeholder: "a sent_id or a number" })}
         ${runBox(context, context.run)}${layoutBox(layout)}
         ${tick("mean of the heads", "mean", options.mean)}<button>Run model</button></form>
       ${answer ? hint(html`The model <bdi>${model}</bdi> reads it here, token by token; nothing is stored. To
         hide a word from the model, write its mask token (<code>[MASK]</code> or <code>&lt;mask&gt;</code>).
         To use another model: <code>attnbank explore --model NAME</code>.`) : null}
       ${faultBox(fault)}
-      ${typed ? html`${drawings(typed, layout, false)}
-        ${beside ? html`<h2>The sentence of the bank</h2>${drawings(beside, layout, false)}` : null}
-        <h2>As a table</h2>${table(context, rows, "The token that each token attends to most", {
-          links: { sent_id: () => null },
-        })}` : null}`,
+      ${typed ? html`${drawings(context, typed, layout, true)}
+        ${beside ? html`<h2>The sentence of the bank</h2>${drawings(context, beside, layout, true)}` : null}
+        <h2>As a table</h2>${table(context, frame, "The token that each token attends to most")}` : null}`,
   };
 }

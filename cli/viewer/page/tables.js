@@ -5,7 +5,7 @@ import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html } from "./dom.js";
 import { attempt, Fault } from "./fault.js";
-import { choice, definitions, faultBox, field, inWords, note, runBox, runLine, wide } from "./forms.js";
+import { choice, definitions, faultBox, field, hint, inWords, note, runBox, runLine, wide } from "./forms.js";
 
 const LONGEST_CELL = 2000;
 
@@ -63,28 +63,36 @@ export function pages({ from, to, total, more, previous, next }, what, label) {
 // All analyses, by section; those that no run of the bank can answer are folded.
 export function tablesView(context) {
   const { analyses, unanswered } = context.bank;
-  const [missing, answered] = [true, false].map((isMissing) => (
-    Object.values(analyses).filter(({ name }) => Object.hasOwn(unanswered, name) === isMissing)));
+  const isAnswered = ({ name }) => !Object.hasOwn(unanswered, name) || unanswered[name].runs.length > 0;
   const given = ({ run }) => (run && context.run ? { run: context.run } : {});
   const thumbnail = (analysis) => {
-    const picture = analysis.plot ? context.connector.picture(analysis.name, given(analysis)) : null;
+    const isDrawn = analysis.plot && !Object.hasOwn(unanswered, analysis.name);
+    const picture = isDrawn ? context.connector.picture(analysis.name, given(analysis)) : null;
     return picture && image(picture, "", "lazy"); // once it comes into view
   };
   const item = (analysis) => html`
     <li><a href=${context.link(`/tables/${analysis.name}`, given(analysis))}>${thumbnail(analysis)}
-      ${analysis.title}</a> <code>${analysis.name}</code></li>`;
+      ${analysis.title}</a> <code>${analysis.name}</code>${ableRuns(context, analysis.name)}</li>`;
   const section = ([name, own]) => html`<section><h2>${name}</h2><ul class="titles">
     ${[...own].sort((one, other) => other.plot - one.plot).map(item)}</ul></section>`;
-  const reasons = missing.map(({ name, title }) => [
+  const all = Object.values(analyses);
+  const reasons = all.filter((analysis) => !isAnswered(analysis)).map(({ name, title }) => [
     html`<a href=${context.link(`/tables/${name}`)}>${title}</a>`,
     `${unanswered[name].fact} ${unanswered[name].remedy}`,
   ]);
   return {
-    content: html`${[...groupBy(answered, (analysis) => analysis.section)].map(section)}
-      ${missing.length ? html`<details class="parameters">
-        <summary>${missing.length} that the default run cannot answer, and why</summary>
+    content: html`${[...groupBy(all.filter(isAnswered), (analysis) => analysis.section)].map(section)}
+      ${reasons.length ? html`<details class="parameters">
+        <summary>${reasons.length} that no run of this bank can answer, and why</summary>
         ${definitions(reasons)}</details>` : null}`,
   };
+}
+
+// The runs that can answer an analysis where somebody names them, if it has no default one.
+function ableRuns(context, name) {
+  const runs = context.bank.unanswered[name]?.runs ?? [];
+  return runs.length ? hint(html`Choose a run:${runs.map((run) => html`
+    <a href=${context.link(`/tables/${name}`, { run })}><bdi>${run}</bdi></a>`)}`) : null;
 }
 
 // A picture on a light or a dark screen.
@@ -123,11 +131,12 @@ export async function analysisView(context) {
   }
   const notes = analysis.notes.filter((note) => !note.includes("is a word of SQL"));
   return {
-    title: name, command: unknown ? null : rowsCommand(context, name, given), frame, files, plotCommand,
+    title: name, heading: html`${title} <code>${name}</code>`,
+    command: unknown ? null : rowsCommand(context, name, given), frame, files, plotCommand,
     isDrawn: picture !== null,
-    content: html`<p>${title}. ${analysis.paper}</p>
+    content: html`<p>${analysis.paper}</p>
       ${parameterForm(context, analysis, Object.keys(given).length > 0 || fault !== null)}
-      ${faultBox(fault ?? frame.undrawn)}
+      ${faultBox(fault ?? frame.undrawn)}${fault && !given.run ? ableRuns(context, name) : null}
       ${runLine(frame?.run)}
       ${picture && wide("Picture", image(picture, `${title}: a picture of the table below`, "eager"))}
       ${rows}

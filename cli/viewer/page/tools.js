@@ -1,22 +1,26 @@
-// What a view can be taken away as: its address, its rows, its picture, the commands that give it.
+// What a view can be taken away as: its address, its rows, its picture, the commands that give it. `frame`
+// may be a function that makes the rows of all pages.
 import { csv } from "./cells.js";
-import { html } from "./dom.js";
+import { html, render, svg } from "./dom.js";
 
 export function tools(context, { title, frame, files, command, plotCommand, answered, isDrawn }) {
   const address = answered ? context.link(context.path, { ...context.given, run: answered }) : location.href;
   const commands = [["gives this", command], ["draws it", plotCommand]].filter(([, text]) => text);
-  const { csv: rows, ...pictures } = files ?? {};
+  const { csv: file, ...pictures } = files ?? {};
   const nameOf = (kind) => `${title.replaceAll(/[^\w.-]+/g, "_")}.${kind}`;
   const copied = (text) => ({ currentTarget }) => copy(currentTarget, text);
   const saved = (kind, save) => html`<button type="button" data-save=${kind}
     @click=${() => save(nameOf(kind))}>Download ${kind.toUpperCase()}</button>`;
-  const saveRows = (name) => saveText(csv(frame), name, "text/csv");
+  const saveRows = async (name) => {
+    const rows = typeof frame === "function" ? await frame() : frame;
+    saveText(csv(rows), name, "text/csv");
+  };
   const linked = (kind, href) => html`<a class="button" href=${href}
     download>Download ${kind.toUpperCase()}</a>`;
   return html`<div class="tools" role="group" aria-label="Share and download">
     <button type="button" data-copy="link"
       @click=${copied(new URL(address, location.href).href)}>Copy link</button>
-    ${rows ? linked("csv", rows) : frame ? saved("csv", saveRows) : null}
+    ${file ? linked("csv", file) : frame ? saved("csv", saveRows) : null}
     ${Object.entries(pictures).map(([kind, href]) => linked(kind, href))}
     ${Object.keys(pictures).length || !isDrawn ? null
       : html`<span class="drawings">${saved("svg", saveSvg)} ${saved("png", savePng)}</span>`}
@@ -43,50 +47,64 @@ function saveText(text, name, type) {
   URL.revokeObjectURL(address);
 }
 
-// The picture of a view: drawn here, or a file of the host.
-const picture = () => document.querySelector(".drawn svg, svg.map, .wide picture img");
+// What is drawn on the page, with its captions, or the pictures of the host.
+const drawings = () => [...document.querySelectorAll(".drawn svg, .drawn figcaption, svg.map, .wide picture img")];
 const addressOf = (image) => image.currentSrc || image.src;
 
 function saveSvg(name) {
-  const drawing = picture();
-  if (drawing.matches("img")) save(addressOf(drawing), name);
-  else saveText(fileText(drawing), name, "image/svg+xml");
+  const [image] = drawings();
+  if (image.matches("img")) save(addressOf(image), name);
+  else saveText(fileText().text, name, "image/svg+xml");
 }
 
 const STYLES = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size",
-  "font-family", "font-weight", "paint-order",
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "vector-effect",
+  "opacity", "font-size", "font-family", "font-weight", "paint-order",
 ];
 
-// A drawing as a file, with what the style sheet says, which a file does not have.
-function fileText(drawing) {
-  const svg = drawing.cloneNode(true);
-  svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const copies = [svg, ...svg.querySelectorAll("*")];
+// The drawings of the page as they stand there, as one file on its ground.
+function fileText() {
+  const boxes = drawings().map((drawing) => [drawing, drawing.getBoundingClientRect()]);
+  const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map(([, box]) => box[side])));
+  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map(([, box]) => box[side])));
+  const [width, height] = [Math.ceil(right - left), Math.ceil(bottom - top)];
+  const part = ([drawing, box]) => {
+    const [x, y] = [box.left - left, box.top - top];
+    if (drawing.matches("svg")) return styled(drawing, { x, y, width: box.width, height: box.height });
+    const { color, fontSize, fontFamily } = getComputedStyle(drawing);
+    return svg`<text x=${x} y=${y + 0.8 * box.height} fill=${color} font-weight="bold" font-size=${fontSize}
+      font-family=${fontFamily}>${drawing.textContent.trim()}</text>`;
+  };
+  const holder = document.createElement("div");
+  render(svg`<svg width=${width} height=${height}><rect width=${width} height=${height}
+    fill=${getComputedStyle(document.body).backgroundColor}></rect>${boxes.map(part)}</svg>`, holder);
+  return { width, height, text: new XMLSerializer().serializeToString(holder.firstElementChild) };
+}
+
+// A copy of a drawing with what the style sheet says, which a file does not have.
+function styled(drawing, place) {
+  const copy = drawing.cloneNode(true);
+  const copies = [copy, ...copy.querySelectorAll("*")];
   [drawing, ...drawing.querySelectorAll("*")].forEach((element, at) => {
     const style = getComputedStyle(element);
     for (const name of STYLES) copies[at].setAttribute(name, style.getPropertyValue(name));
-    if (style.visibility === "hidden") copies[at].remove();
+    if (style.visibility === "hidden" || style.display === "none") copies[at].remove();
   });
-  return new XMLSerializer().serializeToString(svg);
+  for (const [name, value] of Object.entries(place)) copy.setAttribute(name, value);
+  return copy;
 }
 
 const SCALE = 2;
 
-// The browser draws the picture on its background, at twice its size in pixels.
+// The browser draws the picture at twice its size in pixels.
 async function savePng(name) {
-  const drawing = picture();
   const image = new Image();
-  image.src = drawing.matches("img") ? addressOf(drawing)
-    : `data:image/svg+xml;charset=utf-8,${encodeURIComponent(fileText(drawing))}`;
+  const [drawing] = drawings();
+  const { text, width, height } = drawing.matches("img") ? drawing : fileText();
+  image.src = text ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` : addressOf(drawing);
   await image.decode();
-  const box = drawing.getBoundingClientRect();
   const canvas = document.createElement("canvas");
-  canvas.width = SCALE * (image.naturalWidth || box.width);
-  canvas.height = SCALE * (image.naturalHeight || box.height);
-  const context = canvas.getContext("2d");
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  Object.assign(canvas, { width: SCALE * width, height: SCALE * height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   save(canvas.toDataURL("image/png"), name);
 }

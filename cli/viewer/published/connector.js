@@ -170,9 +170,9 @@ export class Published extends Connector {
 
   #checkRelation(relation) {
     const { relations, name } = this.manifest;
-    if (relations.includes(relation) || relations.includes(relation.split(/[:$@]/)[0])) return;
-    const fact = `No corpus of ${name} has the relation ${relation}.`;
-    throw new Fault(fact, `They have: ${relations.join(", ")}.`);
+    const names = relations.map((known) => known.name);
+    if (names.includes(relation) || names.includes(relation.split(/[:$@]/)[0])) return;
+    throw new Fault(`No corpus of ${name} has the relation ${relation}.`, `They have: ${names.join(", ")}.`);
   }
 
   words(_, { sentences }) {
@@ -232,7 +232,7 @@ export class Published extends Connector {
     const read = shown && new Set((await this.#names(shown)).map(([id]) => id));
     return {
       ...Frame.of(rows, names.map((name) => [name, isNumber(name) ? "integer" : "text"])),
-      nodes: compiled.nodes, run: compiled.run, is_of_heads: false, shown: shown?.name,
+      nodes: compiled.nodes, run: compiled.run, is_circular: compiled.is_circular, shown: shown?.name,
       unread: read ? rows.map((row) => row.sentence).filter((id) => !read.has(id)) : [],
     };
   }
