@@ -192,8 +192,8 @@ export function line(record, panel, tree, width, options = {}) {
       ${above.map((piece) => treeArc(piece, base - SIZE - 2))}
       ${below.map((piece) => attentionArc(piece, foot, DEEPEST / Math.max(DEEPEST, depth)))}
       ${repeat(row, ({ word }) => word.position, drawWord)}
-      ${row.map(({ word: { position }, x, wide }) => svg`<text class="share" x=${x + wide / 2} y=${foot - 1}
-        text-anchor="middle">${shares.get(position)?.toFixed(2)}</text>`)}
+      ${shares.size ? row.map(({ word: { position }, x, wide }) => svg`<text class="share" x=${x + wide / 2}
+        y=${foot - 1} text-anchor="middle">${shares.get(position)?.toFixed(2)}</text>`) : null}
       ${bars.map(({ entity, lane, left, right }) => (
         bar(entity, [left, base + 5 + BAR * lane], [right - left, 3], [right + 1, base + 9 + BAR * lane])))}
     </g>`;
