@@ -59,7 +59,7 @@ from attnbank.queries.sentences.choosing import (
 )
 from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
-from attnbank.sql import run_choice
+from attnbank.sql import provenance, run_choice
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses_by_section, find_analysis
@@ -117,6 +117,7 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
         "defaults": defaults,
         "unanswered": unanswered,
         "address": address,
+        "version": provenance.version(),
         "shown": shown,
         "directions": DIRECTIONS,
         "usual": {
@@ -142,9 +143,10 @@ def _run_record(
     facts = pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
     with bank.backend.answering():
         steps = bank.backend.internal("contents/checkpoints", run=run.name).rows()
-        ((causal, seed),) = bank.connection.execute(
-            "select coalesce(model.causal, false), model.random_seed"
-            " from run inner join model on model.id = run.model where run.id = $run",
+        ((causal, seed, *digests),) = bank.connection.execute(
+            "select coalesce(model.causal, false), model.random_seed, left(model.sha256, 12),"
+            " left(corpus.sha256, 12) from run inner join model on model.id = run.model"
+            " inner join corpus on corpus.id = run.corpus where run.id = $run",
             {"run": run.id},
         ).fetchall()
     notes = [*pictures.note_lines([], facts, in_columns=False)]
@@ -155,6 +157,7 @@ def _run_record(
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": notes,
         "sentences": row["sentences"], "words": row["words"], "seed": seed,
         "control": controls.get(run.id), "layer_numbers": [*run.numbers],
+        "model_sha256": digests[0], "corpus_sha256": digests[1],
         "steps": steps, "note_of_rest": note_on_missing_weights(run),
         "notes_of_arcs": next(note for note in with_arcs if note not in notes),
         "notes_of_mentions": (

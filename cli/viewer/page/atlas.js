@@ -14,7 +14,7 @@ import {
 } from "./forms.js";
 import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
 import {
-  checkHead, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
+  addBestScore, checkHead, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
   written,
 } from "./measures.js";
 import {
@@ -230,24 +230,12 @@ export class Atlas {
     return (this.data && profileOf(this.data, head).relations.find(isSignificant)) ?? null;
   }
 
-  // What the best head finds of a request on text that it was not chosen on, and what random weights do.
-  async #loadBestScore(isCurrent) {
-    const { connector, grid, state: { run, request, dependent, governor } } = this;
-    const given = { request, dependent, head: governor };
-    const [frame] = await attempt(() => connector.frame(`/scores/${run.id}/best.json`, given));
-    const [best, control] = frame?.rows ?? [];
-    const row = best && grid.rows.get(headOf(best));
-    if (!isCurrent() || row?.direction !== best?.direction) return;
-    Object.assign(row, { heldOut: best.held_out_accuracy, control: control?.accuracy ?? null });
-    this.update();
-  }
-
   // Sentences that the chosen head gets right and wrong, and what it shares with the one beside it; or
   // those in which it does most of what the grid shows.
   async #loadExamples(isCurrent) {
     const { connector, data, state: { run, head, beside, by } } = this;
     if (this.fault) return;
-    if (by === "request") await this.#loadBestScore(isCurrent);
+    if (by === "request" && await addBestScore(this.bank, run, this.state, this.grid) && isCurrent()) this.update();
     if (!this.#isOfRelation && by !== "gain") {
       if (!connector.isLive || !Object.hasOwn(this.bank.strongest, by)) return;
       const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES);
@@ -331,15 +319,14 @@ export class Atlas {
   #tools() {
     const { grid, state: { run, by, request, dependent, governor, stretch } } = this;
     const context = new Context(this.app, "/", { ...this.state, run: run.name });
-    const view = { title: grid.title, frame: grid.frame, answered: run.name };
+    const view = { title: grid.title, frame: grid.frame, answered: run.name, isDrawn: true };
     if (by === "request") {
       const options = { from: dependent, to: governor, every: true, run: run.name };
       view.command = command(context, `score ${shell(request)}`, options);
     } else {
       const { analysis, parameters, columnValues, frame } = grid;
       view.command = rowsCommand(context, analysis, parameters, columnValues);
-      const { files, plotCommand } = pictureOf(context, analysis, parameters, frame, { stretch });
-      Object.assign(view, { plotCommand, files: { ...files, csv: null } });
+      view.plotCommand = pictureOf(context, analysis, parameters, frame, { stretch }).plotCommand;
     }
     return tools(context, view);
   }
@@ -459,7 +446,7 @@ export class Atlas {
     const headings = isSmall ? everyFourth(run) : headsOf(run);
     const address = this.#link("/head/HEAD", { head: null, beside: null }); // of all heads at once
     const cell = (name) => this.#cell(name, address.replace("HEAD", name), ends, isSmall);
-    return html`<div class="wide">
+    return html`<div class="wide drawn">
       <table class=${isSmall ? "grid heads-small" : isTall ? "grid heads-tall" : "grid"} @pointerleave=${() => this.hover(null)}
           @keydown=${(event) => this.#move(event)} @pointerdown=${(event) => this.#brush(event)}>
         <caption>${grid.title}. ${top} ${grid.remark}</caption>

@@ -6,7 +6,7 @@ import { html, render } from "./dom.js";
 import { attempt, Fault } from "./fault.js";
 import { button, choice, faultBox, field, hint, moreOptions, note, runBox, runLine, tick, wide } from "./forms.js";
 import { gridOf } from "./grids.js";
-import { highest, valuesOf } from "./measures.js";
+import { addBestScore, highest, valuesOf } from "./measures.js";
 import { headline } from "./profile.js";
 import { numberClass, pages, table } from "./tables.js";
 
@@ -219,6 +219,7 @@ async function showScores(context, options, nodes, section) {
     ${hint(html`<a href=${toAtlas({ head })}>In the atlas</a> ·
       <a href=${back}>from ${governor} to ${dependent}</a>`)}`);
   choose(best);
+  if (await addBestScore(bank, run, state, grid)) choose(section.querySelector(".chosen a")?.dataset.head ?? best);
   section.addEventListener("click", (event) => {
     const head = event.target.closest("[data-head]")?.dataset.head;
     if (!grid.rows.has(head) || event.ctrlKey || event.metaKey || event.shiftKey) return;

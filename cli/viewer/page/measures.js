@@ -129,6 +129,18 @@ async function requestValues(bank, run, { request, dependent, governor, directio
   }, frame.rows.filter((row) => row.direction === direction).map((row) => ({ ...row, tried })));
 }
 
+// Add to the best head of a request what it finds on text that it was not chosen on, and random weights;
+// whether that is known.
+export async function addBestScore(bank, run, { request, dependent, governor }, grid) {
+  const given = { request, dependent, head: governor };
+  const [frame] = await attempt(() => bank.connector.frame(`/scores/${run.id}/best.json`, given));
+  const [best, control] = frame?.rows ?? [];
+  const row = best && grid.rows.get(headOf(best));
+  if (!row || row.direction !== best.direction) return false;
+  Object.assign(row, { heldOut: best.held_out_accuracy, control: control?.accuracy ?? null });
+  return true;
+}
+
 // What the model loses without each head alone.
 async function effectValues(bank, run) {
   const { name, ablation } = run;

@@ -8,7 +8,12 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
   const commands = [["gives this", command], ["draws it", plotCommand]].filter(([, text]) => text);
   const { csv: file, ...pictures } = files ?? {};
   const nameOf = (kind) => `${title.replaceAll(/[^\w.-]+/g, "_")}.${kind}`;
-  const copied = (text) => ({ currentTarget }) => copy(currentTarget, text);
+  const copied = (text, done) => ({ currentTarget }) => copy(currentTarget, text, done);
+  const link = new URL(address, location.href).href;
+  const run = context.bank.runs.find(({ name }) => name === answered);
+  // An address of the explorer is one of this machine.
+  const done = context.connector.isServer ? "Copied; for this machine only: attnbank publish makes a page for others"
+    : "Copied";
   const saved = (kind, save) => html`<button type="button" data-save=${kind}
     @click=${() => save(nameOf(kind))}>Download ${kind.toUpperCase()}</button>`;
   const saveRows = async (name) => {
@@ -18,22 +23,32 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
   const linked = (kind, href) => html`<a class="button" href=${href}
     download>Download ${kind.toUpperCase()}</a>`;
   return html`<div class="tools" role="group" aria-label="Share and download">
-    <button type="button" data-copy="link"
-      @click=${copied(new URL(address, location.href).href)}>Copy link</button>
+    <button type="button" data-copy="link" @click=${copied(link, done)}>Copy link</button>
+    ${run ? html`<button type="button" data-copy="citation"
+      @click=${(event) => copied(citation(context, run, title, command, link))(event)}>Cite</button>` : null}
     ${file ? linked("csv", file) : frame ? saved("csv", saveRows) : null}
     ${Object.entries(pictures).map(([kind, href]) => linked(kind, href))}
-    ${Object.keys(pictures).length || !isDrawn ? null
-      : html`<span class="drawings">${saved("svg", saveSvg)} ${saved("png", savePng)}</span>`}
+    ${!isDrawn ? null : html`<span class="drawings">${saved("svg", saveSvg)} ${saved("png", savePng)}</span>`}
     ${commands.map(([verb, text]) => html`<span class="command"><span>The command that ${verb}:</span>
       <code>${text}</code>
       <button type="button" data-copy="command" @click=${copied(text)}>Copy</button></span>`)}
   </div>`;
 }
 
-async function copy(button, text) {
+// What a view shows, of which run, model and corpus, and how to get it again.
+function citation({ bank, connector }, run, title, command, link) {
+  const said = document.querySelector(".headline")?.textContent.trim().replace(/\s+/g, " ") ?? `${title}.`;
+  return [
+    said, `Run ${run.name}: model ${run.model} (SHA-256 ${run.model_sha256}), corpus ${run.corpus_name} (SHA-256 ${
+      run.corpus_sha256}); attnbank ${bank.version}.`,
+    command, connector.isServer ? null : link,
+  ].filter(Boolean).join("\n");
+}
+
+async function copy(button, text, done = "Copied") {
   const label = button.textContent;
   const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  button.textContent = isCopied ? "Copied" : "The browser does not allow copying";
+  button.textContent = isCopied ? done : "The browser does not allow copying";
   setTimeout(() => { button.textContent = label; }, 2000);
 }
 
@@ -48,7 +63,9 @@ function saveText(text, name, type) {
 }
 
 // What is drawn on the page, with its captions, or the pictures of the host.
-const drawings = () => [...document.querySelectorAll(".drawn svg, .drawn figcaption, svg.map, .wide picture img")];
+const DRAWN = ".drawn svg, .drawn figcaption, svg.map, .wide picture img";
+const GRID = ".drawn .grid :is(caption, th, td)";
+const drawings = () => [...document.querySelectorAll(`${DRAWN}, ${GRID}`)];
 const addressOf = (image) => image.currentSrc || image.src;
 
 function saveSvg(name) {
@@ -71,15 +88,29 @@ function fileText() {
   const part = ([drawing, box]) => {
     const [x, y] = [box.left - left, box.top - top];
     if (drawing.matches("svg")) return styled(drawing, { x, y, width: box.width, height: box.height });
-    const { color, fontSize, fontFamily } = getComputedStyle(drawing);
-    return svg`<text x=${x} y=${y + 0.8 * box.height} fill=${color} font-weight="bold" font-size=${fontSize}
-      font-family=${fontFamily}>${drawing.textContent.trim()}</text>`;
+    const { color, fontSize, fontFamily } = getComputedStyle(drawing.querySelector("a") ?? drawing);
+    const [isCell, isHeading] = [drawing.matches("td"), drawing.matches("figcaption")];
+    const isMiddle = drawing.matches("td, th");
+    const lines = isMiddle || isHeading ? [drawing.textContent.trim()]
+      : linesOf(drawing.textContent.trim(), (1.9 * box.width) / parseFloat(fontSize));
+    return svg`${isCell ? svg`<rect x=${x} y=${y} width=${box.width - 1} height=${box.height - 1}
+        fill=${getComputedStyle(drawing).backgroundColor}></rect>` : null}
+      ${lines.map((line, at) => svg`<text x=${isMiddle ? x + box.width / 2 : x} font-family=${fontFamily}
+        y=${y + (isMiddle ? 0.7 * box.height : 1.25 * (at + 0.8) * parseFloat(fontSize))} font-size=${fontSize}
+        text-anchor=${isMiddle ? "middle" : "start"} font-weight=${isHeading ? "bold" : "normal"}
+        fill=${color}>${line}</text>`)}`;
   };
   const holder = document.createElement("div");
   render(svg`<svg width=${width} height=${height}><rect width=${width} height=${height}
     fill=${getComputedStyle(document.body).backgroundColor}></rect>${boxes.map(part)}</svg>`, holder);
   return { width, height, text: new XMLSerializer().serializeToString(holder.firstElementChild) };
 }
+
+// A text as lines of so many characters.
+const linesOf = (text, width) => text.split(/\s+/).reduce(([...lines], word) => {
+  const last = lines.pop() ?? "";
+  return last && last.length + word.length >= width ? [...lines, last, word] : [...lines, `${last} ${word}`.trim()];
+}, []);
 
 // A copy of a drawing with what the style sheet says, which a file does not have.
 function styled(drawing, place) {
