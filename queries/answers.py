@@ -70,7 +70,7 @@ class AnyBank(ABC):
     backend: Backend
 
     def answer(
-        self, name: str, values: Mapping[str, Any] | None = None, *, fresh: bool = False
+        self, name: str, /, values: Mapping[str, Any] | None = None, *, fresh: bool = False
     ) -> Answer:
         """The answer of an analysis to `values`, its parameters.
 

@@ -317,15 +317,13 @@ class Bank(Requests):
         attention goes, and examples of the best relation, or of the `relation`.
         """
         from attnbank.queries.drawing import Drawing
-        from attnbank.queries.pictures import HEAD_CARD, check_has_picture
+        from attnbank.queries.pictures import HEAD_CARD
 
         if name == HEAD_CARD:
             from attnbank.queries.sentences.cards import head_card
 
             return head_card(self, card_options(values), theme, look, fresh=fresh)
-        check_has_picture(registry.find_analysis(name))
-        answer = self.answer(name, values, fresh=fresh)
-        return Drawing(self, answer).in_theme(theme, size, look)
+        return Drawing(self, self.answer(name, values, fresh=fresh)).in_theme(theme, size, look)
 
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 
