@@ -64,7 +64,7 @@ def test_a_difference_is_between_the_banks_that_have_the_rows(tmp_path: Path) ->
     for shard, shards, documents in ((1, "1-2", (1, 2)), (2, "2-3", (2, 3))):
         rows = {
             "corpus": f"id,name,sha256,shard\n1,novel,x,{shards}/3\n",
-            "run": f"id,name,options\n1,tiny,{{shard={2 * shard - 1}/3}}\n",
+            "run": f"id,name,shard\n1,tiny,{2 * shard - 1}/3\n",
             "document": "id,index,name\n",
             "sentence": "id,document,index,words,text\n",
             "word": "id,sentence\n",
