@@ -457,8 +457,8 @@ def _write_examples(folder: Path, bank: Bank, run: Run, judged: _Judged) -> Iter
     if not examples:
         return
     with bank.backend.answering():
-        rows = bank.backend.internal("examples/example_maps", run=run.id, examples=examples).rows()
-    for layer, number, sentence, *peak, weights in rows:
+        maps = bank.backend.internal("examples/example_maps", run=run.id, examples=examples)
+    for layer, number, sentence, *peak, weights in maps.rows():
         arcs = [(int(to), weight) for to, weight in weights or ()]
         files[layer, number]["sentences"].setdefault(sentence, []).append((*peak, arcs))
     for (layer, number), file in files.items():

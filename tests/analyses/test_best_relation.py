@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from bank_factory import BankFactory
-from oracle_statistics import corrected, sign_flips
+from oracle_statistics import corrected, interval, sign_flips
 
 from attnbank.queries import open_bank
 
@@ -89,7 +89,7 @@ def test_every_p_value_is_that_of_the_pairs(kind: str, clamped: bool, bank_of: B
     assert {row["tried"] for row in told} == {len(tried)} and 0 < len(tried) < len(told)
     differences: dict[Hashable, Counter[int]] = {}
     for row in told:
-        ahead, n = Counter[int](), 0
+        ahead, outcomes = Counter[int](), defaultdict[int, list[bool]](list)
         for pair in gold:
             if pair["relation"] != row["relation"] or pair["is_root"] or pair["side"] is None:
                 continue
@@ -106,9 +106,15 @@ def test_every_p_value_is_that_of_the_pairs(kind: str, clamped: bool, bank_of: B
                 looked = attended if row["direction"] == "dependent_to_head" else attending
                 guess = place + offset
                 by_offset = (min(guess, last[pair["sequence"]]) if clamped else guess) == head_place
-            n += 1
+            outcomes[pair["cluster"]].append(looked == head_place)
             ahead[pair["cluster"]] += (looked == head_place) - by_offset
+        n = sum(map(len, outcomes.values()))
         assert n == row["n"]
+        if row["rank"] == 1:
+            ends = interval([*outcomes.values()])
+            told_ends = (row["low"], row["high"])
+            wanted_ends = (None, None) if ends is None else pytest.approx(ends[1:], abs=2e-3)
+            assert told_ends == wanted_ends
         assert len(ahead) >= 5 or row["p_value"] is None
         if len(ahead) >= 5:
             assert row["p_value"] == pytest.approx(sign_flips([*ahead.values()]), rel=1e-12)

@@ -103,7 +103,7 @@ def test_the_interval_of_a_gain_is_of_the_same_offset(full_bank: Path, clamped: 
     """Each gain of `best_head` is what the pairs add up to that only one of the two finds."""
     with open_bank(full_bank) as bank:
         best = bank.query("best_head", run=RUN, clamped=clamped, min_count=1).to_dicts()
-        run = str(bank.run_of("best_head", run=RUN).id)
+        run = str(bank.runs().filter(name=RUN)["id"].item())
         names = ("relation", "layer", "head", "direction", "offset")
         heads = [[run, *(str(row[name]) for name in names)] for row in best]
         sums = bank.sql(
