@@ -34,7 +34,6 @@ REQUEST = "pattern { V -[obj]-> O }"
     [
         ("/", {"by": "entropy", "stretch": 1}),
         ("/", {"relation": "obj"}),
-        ("/compare", {}),
         ("/tables/best_head", {"min_count": 1}),
     ],
 )

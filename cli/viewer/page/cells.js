@@ -37,11 +37,7 @@ export class Frame {
 
   // The rows for which a condition holds.
   where(condition) {
-    return this.at(this.rows.flatMap((row, at) => (condition(row) ? [at] : [])));
-  }
-
-  // The rows at these places.
-  at(places) {
+    const places = this.rows.flatMap((row, at) => (condition(row) ? [at] : []));
     return new Frame({ ...this, values: this.values.map((values) => places.map((at) => values[at])) });
   }
 

@@ -11,15 +11,10 @@ import { gridOf } from "./grids.js";
 import { endsOf, headName, percent, stretched, valuesOf } from "./measures.js";
 import { table } from "./tables.js";
 
-// Of the table; the file of it has all.
-const COLUMNS = [
-  ["relation", "text"], ["n", "integer"], ["head_a", "text"], ["accuracy_a", "float"], ["head_b", "text"],
-  ["accuracy_b", "float"], ["difference", "float"], ["p_corrected", "float"], ["difference_low", "float"],
-  ["difference_high", "float"],
-];
-const withHeads = (row) => ({
-  ...row, head_a: headName(row.layer_a, row.head_a), head_b: headName(row.layer_b, row.head_b),
-});
+// The columns of the table; the file of it has more.
+const COLUMNS = ["relation", "n", "head_a", "accuracy_a", "head_b", "accuracy_b", "difference", "p_corrected",
+  "difference_low", "difference_high"];
+const kindOf = (name) => (name === "n" ? "integer" : /relation|head/.test(name) ? "text" : "float");
 
 export async function compareView(context) {
   const { bank } = context;
@@ -39,9 +34,11 @@ export async function compareView(context) {
   const ends = stretches ? stretched(grids.flatMap((grid) => [...grid.values.values()]))
     : endsOf(grids.flatMap((grid) => grid.amounts), measure.domain);
   const best = frame?.rows.find((row) => row.relation === state.relation); // heads of both runs
-  const toHead = (run) => (name) => context.link(`/head/${name}`, {
-    run, ...(measure.has_relation ? { relation: state.relation, direction: state.direction } : {}),
-  });
+  const toHead = (run, { relation, direction } = measure.has_relation ? state : {}) => (name) => (
+    context.link(`/head/${name}`, { run, relation, direction }));
+  const rows = frame?.rows.map((row) => ({
+    ...row, head_a: headName(row.layer_a, row.head_a), head_b: headName(row.layer_b, row.head_b),
+  }));
   const side = ({ run, name, grid, why }) => html`<section><h2><bdi>${name}</bdi></h2>
     ${grid?.frame.notes.map(note)}
     ${grid ? gridOf(run, grid.values, {
@@ -49,7 +46,8 @@ export async function compareView(context) {
     }) : html`<p>${why}</p>`}</section>`;
   return {
     frame, ...(frame ? {
-      command: rowsCommand(context, "compare_runs", runs), ...pictureOf(context, "compare_runs", runs, frame),
+      command: rowsCommand(context, "compare_runs", runs),
+      plotCommand: pictureOf(context, "compare_runs", runs, frame).plotCommand,
     } : {}),
     after: (main) => best && showChanges(context, best, main.querySelector(".changes")),
     content: html`<form>
@@ -64,13 +62,10 @@ export async function compareView(context) {
       ${best ? html`<section class="changes"></section>` : null}
       <h2>The best head for each relation, on the words that both runs share</h2>
       ${faultBox(error)}
-      ${frame ? table(context, Frame.of(frame.rows.map(withHeads), COLUMNS), "Both runs, relation by relation", {
-        links: {
-          relation: ({ relation }) => context.link("/compare", { ...context.given, relation }),
-          ...Object.fromEntries(["a", "b"].map((side) => [`head_${side}`, (row) => (
-            context.link(`/head/${row[`head_${side}`]}`, { run: runs[`run_${side}`], relation: row.relation }))])),
-        },
-      }) : null}`,
+      ${frame ? table(context, Frame.of(rows, COLUMNS.map((name) => [name, kindOf(name)])), "Both runs", { links: {
+        relation: ({ relation }) => context.link("/compare", { ...context.given, relation }),
+        head_a: (row) => toHead(runs.run_a, row)(row.head_a), head_b: (row) => toHead(runs.run_b, row)(row.head_b),
+      } }) : null}`,
   };
 }
 
@@ -155,11 +150,8 @@ async function showChanges(context, row, section) {
   const draw = (content) => {
     if (section.isConnected) render(html`<h2>Words that changed: ${relation}</h2>${content}`, section);
   };
-  if (a.run.corpus !== b.run.corpus) return;
-  if (!connector.isLive) {
-    draw(showSentences(() => context.app.loadBank()));
-    return;
-  }
+  if (a.run.corpus !== b.run.corpus) return null;
+  if (!connector.isLive) return draw(showSentences(() => context.app.loadBank()));
   draw(hint("Loading…"));
   const [changes, fault] = await attempt(async () => {
     const heads = { head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction };
@@ -170,10 +162,7 @@ async function showChanges(context, row, section) {
     const ofSides = await Promise.all(sides.map(({ run, head }) => sentencesOf(connector, run, head, ids)));
     return rows.map((row) => ({ ...row, isExample: row.n === null, records: ofSides.map((of) => of.get(row.sentence)) }));
   });
-  if (fault) {
-    draw(faultBox(fault));
-    return;
-  }
+  if (fault) return draw(faultBox(fault));
   const count = countsOf(changes);
   const list = (kind, own) => html`<section>
     <h3>Only ${own.head} of <bdi>${own.run.name}</bdi>: ${count(kind)}</h3>
@@ -181,7 +170,7 @@ async function showChanges(context, row, section) {
       .map((change) => html`<li>${sides.map((side, at) => (
         changedLine(context, relation, side, change, change.records[at], side === own)))}</li>`)}
     </ol></section>`;
-  draw(html`<p>Of ${count("both", "only_a", "only_b", "neither")} dependents that both heads can see the head
+  return draw(html`<p>Of ${count("both", "only_a", "only_b", "neither")} dependents that both heads can see the head
       of, both find ${count("both")} and neither ${count("neither")}.</p>
     ${hint("The heads are those of the table below, which counts only the words that did not choose them;"
       + " here all words count.")}

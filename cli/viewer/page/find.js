@@ -125,11 +125,13 @@ async function hits(context, options, limit) {
   const cells = columnsAsText(page.select(isCell));
   const unread = new Set(matches.unread);
   const unreadHere = rows.filter((row) => unread.has(row.sentence)).length;
-  const href = (row) => context.link("/sentence", {
-    coreference: options.request.includes("~"), sentence: row.sentence,
-    hit: hitOf(row.sentence, nodes.map((node) => row[node])), pattern: options.request, run: context.run,
-    head: context.text("head"),
-  });
+  const href = (row) => {
+    const words = [...new Set(nodes.map((node) => row[node]).filter(Boolean))].sort((a, b) => a - b).join();
+    return context.link("/sentence", {
+      coreference: options.request.includes("~"), sentence: row.sentence, hit: words && `${row.sentence}:${words}`,
+      pattern: options.request, run: context.run, head: context.text("head"),
+    });
+  };
   const number = thousands(all.height);
   const hasPairs = rows.length > 0 && nodes.length > 1;
   const hasScores = hasPairs && !isCircular;
@@ -174,22 +176,18 @@ async function hits(context, options, limit) {
 
 // Which heads find the pairs of words of a request: all heads from the second node to the first, and
 // where the chosen one finds them and misses them.
-async function showScores(context, options, nodes, section) {
-  const { bank, connector } = context;
+async function showScores(context, options, nodes, section, isAsked = context.connector.isServer) {
+  const { bank } = context;
   const [governor, dependent] = nodes;
   const direction = bank.directions[0];
   const state = { by: "request", request: options.request, dependent, governor, direction, run: context.run };
   const draw = (content) => {
     if (section.isConnected) render(html`<h2>Which heads find these pairs?</h2>${content}`, section);
   };
-  if (!connector.isServer && !section.dataset.asked) {
-    const ask = () => {
-      section.dataset.asked = "yes";
-      return showScores(context, options, nodes, section);
-    };
-    draw(html`<p>${button("Score all heads", ask, "load")}</p>
+  if (!isAsked) {
+    const ask = () => showScores(context, options, nodes, section, true);
+    return draw(html`<p>${button("Score all heads", ask, "load")}</p>
       ${hint("This loads Python (11 MB), and reads a large part of the bank.")}`);
-    return;
   }
   draw(hint("Scoring all heads…"));
   const [scores, fault] = await attempt(async () => {
@@ -200,10 +198,7 @@ async function showScores(context, options, nodes, section) {
     if (best === null) throw new Fault("No pair of words is in the texts of this run.");
     return { run, grid, best };
   });
-  if (fault) {
-    draw(hint(fault.text));
-    return;
-  }
+  if (fault) return draw(hint(fault.text));
   const { run, grid, best } = scores;
   const toAtlas = (changes) => context.link("/", { ...state, ...changes });
   const back = toAtlas({ dependent: governor, governor: dependent });
@@ -233,12 +228,6 @@ export function foundAndMissed({ request, dependent, governor }, head, link) {
   const edge = `${dependent} =[${head}]=> ${governor}`;
   return html`<a href=${link(`${request} with { ${edge} }`)}>Sentences where it finds them</a> ·
     <a href=${link(`${request} without { ${edge} }`)}>where it misses them</a>`;
-}
-
-// The words of a hit, as an address marks them: SENTENCE:WORDS.
-export function hitOf(sentence, words) {
-  const indexes = [...new Set(words.filter(Boolean))].sort((a, b) => a - b);
-  return indexes.length ? `${sentence}:${indexes.join(",")}` : "";
 }
 
 const plural = (count) => (count === 1 ? "hit" : "hits");

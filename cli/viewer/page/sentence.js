@@ -90,10 +90,8 @@ function byWord(record) {
 function commandsOf(context, record, options, plain) {
   const { mean, coreference, tree, decoded, before, corpus, relation, direction } = options;
   const isUsual = !relation || direction === context.bank.directions[0];
-  const given = {
-    head: record.heads, run: record.run, corpus, relation, direction: isUsual ? null : direction, mean,
-    no_special: plain,
-  };
+  const of = { corpus, relation, direction: isUsual ? null : direction, mean, no_special: plain };
+  const given = { head: record.heads, run: record.run, ...of };
   const what = `show ${shell(options.sentence)}`;
   const drawn = { ...given, coreference, tree, decoded, before, output: "sentence.svg" };
   return { command: command(context, what, given), plotCommand: command(context, what, drawn) };

@@ -63,10 +63,10 @@ export function pages({ from, to, total, more, previous, next }, what, label) {
 // All analyses, by section; those that no run of the bank can answer are folded.
 export function tablesView(context) {
   const { analyses, unanswered } = context.bank;
-  const isAnswered = ({ name }) => !Object.hasOwn(unanswered, name) || unanswered[name].runs.length > 0;
+  const isAnswered = ({ name }) => unanswered[name]?.runs.length !== 0;
   const given = ({ run }) => (run && context.run ? { run: context.run } : {});
   const thumbnail = (analysis) => {
-    const isDrawn = analysis.plot && !Object.hasOwn(unanswered, analysis.name);
+    const isDrawn = analysis.plot && !unanswered[analysis.name];
     const picture = isDrawn ? context.connector.picture(analysis.name, given(analysis)) : null;
     return picture && image(picture, "", "lazy"); // once it comes into view
   };
