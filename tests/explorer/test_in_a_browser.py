@@ -365,6 +365,13 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
         )
     )
     assert means["previous token"] == f"{int(100 * sum(previous) / len(left) + 0.5)} %"
+    page = visitor.see("/map", by="entropy")
+    with open_bank(explored) as bank:
+        entropies = bank.query("entropy").to_dicts()
+    titles = page.locator("svg.map title").all_text_contents()
+    expected = {f"Head {row['layer']}-{row['head']}": row["entropy"] for row in entropies}
+    told = {title.split(":")[0]: float(title.split(" ")[-1]) for title in titles}
+    assert told == pytest.approx(expected, abs=0.006) and len(told) == 12
     page.locator("input.labels").uncheck()
     assert page.locator("svg.map text").evaluate_all(
         "all => all.every(each => getComputedStyle(each).display === 'none')"

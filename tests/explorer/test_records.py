@@ -253,7 +253,8 @@ def test_hits_are_those_of_the_run_that_is_named(
     answer = record(client, "/hits.json", request=request, run=runs["decoder"])
     with open_bank(explored) as bank:
         hits = bank.find(request, run=runs["decoder"], context=False)
-    assert answer["run"] == runs["decoder"]
+    assert answer["run"] == runs["decoder"] and answer["is_circular"]
+    assert not record(client, "/hits.json", request=OBJECTS)["is_circular"]
     assert [row["sent_id"] for row in rows(answer)] == hits["sent_id"].to_list()
 
 
@@ -382,6 +383,25 @@ def test_examples_are_right_and_wrong_as_head_error_counts(
     kinds = [example["breakdown"] for example in examples]
     assert kinds.count("right") == row["correct"]
     assert kinds.count("wrong") == row["n"] - row["correct"]
+
+
+def test_examples_of_a_subtype_are_of_it_alone(client: Client, explored: Path) -> None:
+    relations = record(client, "/bank.json")["relations"]
+    subtype = next(relation["name"] for relation in relations if ":" in relation["name"])
+    given = {"relation": subtype, "subtypes": "true"}
+    scores = rows(record(client, "/answers/5/head_accuracy.json", **given))
+    (score,) = (
+        row for row in scores
+        if (row["layer"], row["head"], row["direction"]) == (2, 1, "dependent_to_head")
+    )  # fmt: skip
+    of = {"relation": subtype, "breakdown": "right"}
+    right = record(client, "/examples/5/2-1/page.json", **of)
+    wrong = record(client, "/examples/5/2-1/page.json", **of | {"breakdown": "wrong"})
+    assert (len(right), len(right) + len(wrong)) == (score["correct"], score["n"])
+    words = dict(query_bank(explored, "select sentence || ':' || index, form from word"))
+    for example in [*right, *wrong]:
+        for index, form in (("dependent", "dependent_form"), ("gold", "gold_head")):
+            assert example[form] == words[f"{example['sentence']}:{example[index]}"]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,23 @@ def test_the_grid_has_the_rows_of_the_analysis(
 
 
 @pytest.mark.slow
+def test_the_grid_of_a_subtype_has_its_own_rows(client: Client, explored: Path) -> None:
+    seen(client, "/", relation="obj")
+    titles = client.page.locator("select[name=relation] option").all_text_contents()
+    title = next(title for title in titles if ":" in title)
+    client.page.locator("select[name=relation]").select_option(label=title)
+    client.page.wait_for_url(re.compile("relation=\\w+%3A"))
+    client.page.wait_for_selector("#atlas[data-settled]")
+    subtype, n = re.findall(r"^\u2003(\S+) \((\d+)\)$", title)[0]
+    with open_bank(explored) as bank:
+        frame = bank.query("head_accuracy", relation=subtype, subtypes=True)
+    frame = frame.filter(direction="dependent_to_head").sort("layer", "head")
+    cells = client.page.locator("#atlas .grid td a").evaluate_all("all => all.map(a => a.title)")
+    assert cells == [f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in frame.to_dicts()]
+    assert frame["n"].max() <= int(n) and f", {subtype}: " in client.page.inner_text("#atlas")
+
+
+@pytest.mark.slow
 def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Client) -> None:
     page = seen(client, "/", by="entropy", relation="obj")
     assert " obj" not in page.text.split("Entropy in nats")[-1].split("Highest")[0]
