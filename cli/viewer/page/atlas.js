@@ -12,6 +12,7 @@ import { foundAndMissed } from "./find.js";
 import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
+import { gainPlot, historyOf, unfound } from "./gains.js";
 import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
 import {
   addBestScore, checkHead, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
@@ -346,25 +347,9 @@ export class Atlas {
         <input class="step" type="range" min="0" max=${steps.length - 1} value=${here} .value=${String(here)}
           @change=${(event) => to(Number(event.target.value))}></label>
       ${button(this.isPlaying ? "Stop" : "Play", () => this.#play(here))}
-      ${this.#history(steps, here)}
+      ${historyOf(steps, here, this.history)}
       ${steps.map(([at, run]) => html`<a href=${this.#link("/", { run: { name: run } })}
         aria-current=${run === name ? "page" : null}>${thousands(at)}</a>`)}</nav>`;
-  }
-
-  // The best head of the relation at each step, chosen on one half of the documents and scored on the other.
-  #history(steps, here) {
-    const byStep = new Map(this.history.map((row) => [row.step, row]));
-    const rows = steps.map(([at]) => byStep.get(at));
-    if (rows.filter(Boolean).length < 2) return null;
-    const x = (at) => 8 + (240 * at) / (steps.length - 1);
-    const y = (share) => 52 - 48 * share;
-    const line = (kind, of) => svg`<polyline class=${kind}
-      points=${rows.flatMap((row, at) => (row ? [`${x(at)},${y(row[of])}`] : [])).join(" ")}></polyline>`;
-    const point = (row, at) => row && svg`<circle class="value sure" cx=${x(at)} cy=${y(row.accuracy)} r=${at === here ? 5 : 3}>
-      <title>step ${thousands(row.step)}: head ${headOf(row)} finds ${percent(row.accuracy)} of ${thousands(row.n)}; best
-        fixed offset ${percent(row.offset_accuracy)}</title></circle>`;
-    return html`${svg`<svg class="profile history" viewBox="0 0 256 58" role="img" aria-label="The best head by step">
-      ${line("offset", "offset_accuracy")}${line("interval", "accuracy")}${rows.map(point)}</svg>`}`;
   }
 
   async #loadHistory(isCurrent) {
@@ -461,33 +446,12 @@ export class Atlas {
 
   // All heads by the gain of their best relation, and the relations that no head finds.
   #gains() {
-    const rows = [...this.grid.rows.values()];
-    const [lowest, highestGain] = [Math.min(0, ...rows.map((row) => row.gain)), Math.max(...rows.map((row) => row.gain))];
-    const logs = rows.map((row) => Math.log(row.n));
-    const [first, last] = [Math.min(...logs), Math.max(...logs)];
-    const x = (n) => 34 + 330 * (last > first ? (Math.log(n) - first) / (last - first) : 0.5);
-    const y = (gain) => 10 + 120 * (1 - (gain - lowest) / (highestGain - lowest || 1));
-    const mark = (row) => svg`<circle class=${isSignificant(row) ? "value sure" : "value"} cx=${x(row.n)} cy=${y(row.gain)}
-      r=${headOf(row) === this.state.head ? 7 : 4} role="button" tabindex="-1" data-head=${headOf(row)}
-      @click=${() => this.go({ head: headOf(row) })} @pointerenter=${() => this.hover(headOf(row))}>
-      <title>${headOf(row)}: ${row.relation}, n ${thousands(row.n)}, gain ${row.gain.toFixed(2)}; ${verdict(row)}</title></circle>`;
-    const nowhere = this.data?.relations.filter((row) => row.n >= FREQUENT && !row.significant) ?? [];
-    const missed = new Map(nowhere.map((row) => [row.relation, row]));
-    for (const row of this.data?.relations ?? []) if (row.significant) missed.delete(row.relation);
-    const told = [...missed.values()].map((row) => [
-      `${row.relation} (${thousands(row.n)})`,
-      html`best head ${headOf(row)}: ${percent(row.accuracy)}; offset ${row.offset}: ${percent(row.offset_accuracy)}`,
-    ]);
-    return html`<svg class="profile" viewBox="0 0 380 152" role="group" aria-label="All heads: gain against n">
-        ${svg`<line class="rule" x1="34" x2="372" y1=${y(0)} y2=${y(0)}></line>
-        <text class="axis" x="30" y=${y(0) + 4} text-anchor="end">0</text>
-        <text class="axis" x="30" y="16" text-anchor="end">${highestGain.toFixed(2)}</text>
-        <text class="axis" x="34" y="148">n ${thousands(Math.round(Math.exp(first)))}</text>
-        <text class="axis" x="372" y="148" text-anchor="end">n ${thousands(Math.round(Math.exp(last)))}</text>
-        ${rows.map(mark)}`}</svg>
-      <p class="key">Each head: the gain of its best relation, by the number of dependents; hollow: not significant</p>
-      <details class="hint"><summary>What does no head find? ${told.length} relations</summary>${definitions(told)}
-      </details>`;
+    const missed = this.data ? unfound(this.data.relations) : [];
+    return html`${gainPlot([...this.grid.rows.values()], this.state.head, {
+      choose: (head) => this.go({ head }), hover: (head) => this.hover(head),
+    })}
+      <details class="hint"><summary>What does no head find? ${missed.length} relations</summary>
+        ${definitions(missed)}</details>`;
   }
 
   #highestInWords() {
