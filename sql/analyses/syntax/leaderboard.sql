@@ -19,8 +19,10 @@
 -- note: of a causal model the head is scored on the dependents that its direction can find (see gold_dependency), and
 --   runs are ordered by overall, the share of all dependents, which of other models is accuracy. later_to_earlier is
 --   given the side of the head, as the directions of other models are not: compare_runs gives it to both.
+-- note: p values are null for a relation that was saved from a request about attention (see head_score).
 -- param relation, corpora, min_count, subtypes, possessive, offsets
--- column relation, run
+-- column relation
+-- column run varchar: name of the run
 -- column model varchar: name of its model
 -- column corpus, language
 -- column is_whole boolean: whether the run is over its whole corpus, and not a part of it (--limit)
