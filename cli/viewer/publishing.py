@@ -316,6 +316,13 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
                     on_progress(Progress("writing", done + count, total))
                 done += len(rows)
             manifest = _manifest(folder, name, bank, runs)
+            manifest["judged"] = {
+                run: {
+                    f"{layer}-{head}": [f"{relation} {direction}" for relation, direction in own]
+                    for (layer, head), own in of_heads.items()
+                }
+                for run, of_heads in judged.items()
+            }
     finally:
         cache.close()
     _write_json(folder / MANIFEST, manifest)

@@ -52,7 +52,8 @@ def _is_bank(path: str) -> bool:
 def test_the_grid_needs_neither_duckdb_nor_much(visitor: Page, host: Counted) -> None:
     assert visitor.page.locator(".grid td a").count() == 72
     requests, size = host.taken(lambda path: True)
-    assert size < 4 * MEGABYTE and requests < 25
+    assert size < 4 * MEGABYTE and requests < 30
+    assert visitor.page.locator(".examples svg").count() == 6
     assert host.taken(lambda path: _is_bank(path) or "wasm" in path or "pyodide" in path)[0] == 0
     host.asked.clear()
     visitor.see("/", relation="obj")

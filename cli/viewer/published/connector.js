@@ -145,8 +145,10 @@ export class Published extends Connector {
   async examples([id, head, part], { page = 1, most, ...of }) {
     this.#checkRelation(of.relation);
     if (!part && !this.isLive) {
-      const known = (await this.#examplesOf(id, head))?.of[`${of.relation} ${of.direction}`];
-      if (known) return known;
+      const name = `${of.relation} ${of.direction}`;
+      if (this.manifest.judged?.[id]?.[head]?.includes(name)) {
+        return (await this.file(`examples/${id}/${head}.json`)).of[name];
+      }
       throw new Fault("These examples were not published.", "Show sentences, which loads DuckDB.");
     }
     const [layer, number] = pairOf(head);
@@ -184,7 +186,8 @@ export class Published extends Connector {
     const ids = sentences.split(",");
     const sheets = await Promise.all(ids.map((id) => this.#sheet(run, id)));
     if (!this.isLive) {
-      const known = (await this.#examplesOf(run, head))?.sentences ?? {};
+      const isKnown = this.manifest.judged?.[run]?.[head];
+      const known = isKnown ? (await this.file(`examples/${run}/${head}.json`)).sentences : {};
       return sheets.map((sheet, at) => ({ ...sheet, ...publishedMaps(known[ids[at]] ?? []) }));
     }
     const values = { sequences: [...new Set(sheets.map((sheet) => sheet.sequence))], heads: [head] };
@@ -192,11 +195,6 @@ export class Published extends Connector {
     const peaks = await this.#ask("sentences/peaks", values);
     const isOf = ({ sequence }) => (row) => row.sequence === sequence;
     return sheets.map((sheet) => ({ ...sheet, maps: maps.filter(isOf(sheet)), peaks: peaks.filter(isOf(sheet)) }));
-  }
-
-  // Examples of what a head finds and misses, and what it attends to there; null where none were published.
-  #examplesOf(run, head) {
-    return this.file(`examples/${run}/${head}.json`);
   }
 
   async #sheet(run, id) {

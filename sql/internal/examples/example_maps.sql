@@ -104,7 +104,7 @@ line as (
     select
         sentence, layer, head,
         from_position as position,
-        list([to_position, round(cast(weight as double), 4)] order by to_position) as weights
+        list([to_position, round(cast(weight as double), 5)] order by to_position) as weights
     from shown_weight
     where from_position is not null
         and to_position is not null
