@@ -505,7 +505,8 @@ def map_record(frame: pl.DataFrame) -> dict[str, Any]:
     points, slots = [], set[int]()
     for row in rows:
         slot = _KIND_OF.get(row["behaviour"], 0)
-        slots |= {slot} - {None}
+        if slot is not None:
+            slots.add(slot)
         label = "" if slot is None else category_label(row["behaviour"])
         name = f"{row['layer']}-{row['head']}"
         mark = colours.kind(Encoding(slot)), Encoding(None if slot is None else slot + 1).shape
