@@ -224,7 +224,7 @@ def test_a_head_tells_what_it_finds_and_misses(client: Client, explored: Path) -
     for line, row in zip(said, above.to_dicts(), strict=False):
         same = {key: row[key] for key in ("relation", "direction", "layer", "head")}
         (score,) = scores.filter(**same).to_dicts()
-        of_offset = offsets.filter(offsets["relation"] == row["relation"])["accuracy"].max()
+        of_offset = max(offsets.filter(relation=row["relation"])["accuracy"].to_list())
         begin = f"{row['relation']}, {row['direction'].replace('_', ' ')}:"
         assert line.startswith(f"{begin} {_percent(score['accuracy'])} of {score['n']};")
         assert f"fixed offset {row['offset']}: {_percent(of_offset)}" in line
