@@ -396,8 +396,9 @@ def note_lines(
     yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
     width_note = f"Line width = attention {what}{' (left attends to right)' * in_columns}"
-    least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"
-    yield f"{width_note}; below {least} hidden." if facts.least else f"{width_note}."
+    least = f"below {facts.least:g}{' of the largest' if what == 'norm' else ''}"
+    hidden = least if in_columns else "the weakest"  # the layouts of a page differ in that
+    yield f"{width_note}; {hidden} hidden." if facts.least else f"{width_note}."
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
