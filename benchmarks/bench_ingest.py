@@ -35,13 +35,12 @@ from attnbank.ingest.attention.rows import pad_batch, rows_of_batch
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import find_corpus_files
 from attnbank.ingest.model_setup import longest_input
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import ProgressCounter, ignore_progress
-from attnbank.ingest.store import corpus as corpora
-from attnbank.ingest.store.corpus import CheckedCorpus
+from attnbank.ingest.store.corpus import CheckedCorpus, write_corpus_once
 from attnbank.ingest.store.pipeline import PendingRun, Writer, run_batches
 from attnbank.ingest.store.runs import RunSpec, find_or_insert_model, finish_run, start_run
 from attnbank.ingest.store.writer import WRITER
@@ -52,7 +51,7 @@ from attnbank.sql.provenance import version
 class Remembered:
     """A model that computes its attention for a batch only once, and then remembers it."""
 
-    def __init__(self, model: models.Model) -> None:
+    def __init__(self, model: loading.Model) -> None:
         self._model = model
         self._maps: dict[bytes, tuple[torch.Tensor, ...]] = {}
 
@@ -83,18 +82,18 @@ def main() -> None:
     options = IngestOptions(
         (arguments.corpus,), Path("unused"), arguments.model, decimals=arguments.decimals
     )
-    model = models.load(arguments.model)
+    model = loading.load(arguments.model)
     max_tokens = longest_input(options, model.input_tokenizer, model.facts.max_positions)
     ratios = []
     if arguments.beforehand:
-        model = cast(models.Model, Remembered(model))
+        model = cast(loading.Model, Remembered(model))
     for number in range(arguments.rounds + 1):
         with gc_frozen(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "bench.duckdb")
             start, cpu = time.perf_counter(), time.process_time()
             connection = open_to_write(path, version(), WRITER)
             corpus = find_corpus_files(options)
-            corpora.write_corpus_once(connection, CheckedCorpus(corpus), ignore_progress)
+            write_corpus_once(connection, CheckedCorpus(corpus), ignore_progress)
             planner = Planner(model.input_tokenizer, options, max_tokens)
             of_model = find_or_insert_model(connection, model.facts)
             run = start_run(
@@ -146,7 +145,7 @@ def main() -> None:
         print(f"median ratio {statistics.median(ratios):.2f}")
 
 
-def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Path) -> None:
+def _apart(model: loading.Model, batches: list[Batch], facts: RunFacts, path: Path) -> None:
     """Print what merging and writing take one after the other, each with a core to itself."""
     connection = open_to_write(path, version(), WRITER)
     merging = writing = 0.0

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnbank.ingest.attention.measures import check_measure
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import DEFAULT_MAX_TOKENS, IngestOptions
 from attnbank.sql.errors import CallError
 
 
-def load_model(options: IngestOptions, device: str | None = None) -> models.Model:
+def load_model(options: IngestOptions, device: str | None = None) -> loading.Model:
     """Load the model of the options; `device` overrides theirs."""
-    model = models.load(
+    model = loading.load(
         options.model,
         random_seed=options.random_weights,
         revision=options.revision,
@@ -26,9 +26,9 @@ def load_model(options: IngestOptions, device: str | None = None) -> models.Mode
     return model
 
 
-def describe_model(options: IngestOptions) -> models.Described:
+def describe_model(options: IngestOptions) -> loading.Described:
     """Return the size and the tokenizer of the options' model, without its weights."""
-    return models.describe(
+    return loading.describe(
         options.model,
         revision=options.revision,
         head="masked" if options.masked else None,

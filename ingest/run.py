@@ -28,15 +28,20 @@ from attnbank.ingest.model_setup import (
     load_model,
     longest_input,
 )
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.files import Checkpoint, find_checkpoints, step_of
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.options import IngestOptions, check_run
 from attnbank.ingest.planning import Planner, SharedPlans
 from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
 from attnbank.ingest.reports import Estimate, Report
-from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
+from attnbank.ingest.store.corpus import (
+    CheckedCorpus,
+    count_violations,
+    find_and_check,
+    write_corpus_once,
+)
 from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import BatchRunner, PendingRun, run_batches
 from attnbank.ingest.store.writer import WRITER, open_for_ingest, rows_by_name
@@ -66,8 +71,8 @@ _SMALLEST_BATCH = 32  # tokens; with fewer, each batch is a single input
 def ingest(
     options: IngestOptions,
     on_progress: OnProgress = ignore_progress,
-    loaded: models.Model | None = None,
-    checked: corpora.CheckedCorpus | None = None,
+    loaded: loading.Model | None = None,
+    checked: CheckedCorpus | None = None,
 ) -> Report:
     """Run a model over a corpus and write its attention into a bank.
 
@@ -88,8 +93,8 @@ def ingest_run(
     on_progress: OnProgress,
     batch_runner: BatchRunner,
     series: Series | None = None,
-    loaded: models.Model | None = None,
-    checked: corpora.CheckedCorpus | None = None,
+    loaded: loading.Model | None = None,
+    checked: CheckedCorpus | None = None,
 ) -> Report:
     """Do what `ingest` does, but run the batches with `batch_runner` (see `run_batches`).
 
@@ -97,12 +102,12 @@ def ingest_run(
     """
     check_run(options)
     if options.repeat is None:
-        checked = checked or corpora.find_and_check(options, on_progress)
+        checked = checked or find_and_check(options, on_progress)
     model = loaded or load_model(options)
     masked = MaskedPasses.of_options(model, options)
     model.facts = _with_step(model.facts, options, series)
     if options.repeat is not None:
-        checked = corpora.CheckedCorpus(random_corpus(options, model.input_tokenizer))
+        checked = CheckedCorpus(random_corpus(options, model.input_tokenizer))
         options = checked.corpus.options
     assert checked is not None
     tokenizer = configure_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
@@ -111,7 +116,7 @@ def ingest_run(
         tokenizer, options, max_tokens, model.batching, shared=series.plans if series else None
     )
     with gc_frozen(), open_for_ingest(options.bank, has_deleted=options.replace) as connection:
-        corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
+        corpus_id = write_corpus_once(connection, checked, on_progress)
         model_id = runs.find_or_insert_model(connection, model.facts)
         spec = runs.RunSpec(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
@@ -235,7 +240,7 @@ def _find_members(
 def estimate(
     options: IngestOptions,
     on_progress: OnProgress = ignore_progress,
-    checked: corpora.CheckedCorpus | None = None,
+    checked: CheckedCorpus | None = None,
 ) -> Estimate:
     """Count what an ingest would write, without running the model or touching the bank.
 
@@ -243,10 +248,10 @@ def estimate(
     """
     check_run(options)
     if options.repeat is None:
-        checked = checked or corpora.find_and_check(options, on_progress, reads_bank=False)
+        checked = checked or find_and_check(options, on_progress, reads_bank=False)
     described = describe_model(options)
     if checked is None:
-        checked = corpora.CheckedCorpus(random_corpus(options, described.input_tokenizer))
+        checked = CheckedCorpus(random_corpus(options, described.input_tokenizer))
         options = checked.corpus.options
     tokenizer = configure_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, tokenizer, described.max_positions)
@@ -254,7 +259,7 @@ def estimate(
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
-                corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
+                corpus_id = write_corpus_once(connection, checked, on_progress)
                 result, _ = _estimate_run(
                     connection, corpus_id, Planner(tokenizer, options, max_tokens),
                     _maps_per_input(options, described), on_progress,
@@ -282,7 +287,7 @@ def estimate_series(
     return len(members), estimate(members[0][1], on_progress)
 
 
-def _maps_per_input(options: IngestOptions, model: models.ModelFacts | models.Described) -> int:
+def _maps_per_input(options: IngestOptions, model: loading.ModelFacts | loading.Described) -> int:
     return model.layers * options.maps_per_layer(model.heads)
 
 
@@ -320,8 +325,8 @@ def _warn_if_large(
 
 
 def _with_step(
-    facts: models.ModelFacts, options: IngestOptions, series: Series | None
-) -> models.ModelFacts:
+    facts: loading.ModelFacts, options: IngestOptions, series: Series | None
+) -> loading.ModelFacts:
     """Add the training step to a model's facts if it is a checkpoint, by series or revision."""
     if series is not None and series.checkpoint is not None:
         checkpoint = series.checkpoint
@@ -346,7 +351,7 @@ def _estimate_run(
     Also returns the bytes of peaks and sums alone, which --keep peaks would write.
     """
     options, result = planner.options, Estimate()
-    result.departures = corpora.count_violations(connection, corpus)
+    result.departures = count_violations(connection, corpus)
     ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
@@ -381,12 +386,10 @@ def _estimate_run(
     return result, round(sums)
 
 
-def _report(
-    connection: DuckDBPyConnection, run: int, state: str, checked: corpora.CheckedCorpus
-) -> Report:
+def _report(connection: DuckDBPyConnection, run: int, state: str, checked: CheckedCorpus) -> Report:
     """Return the report on a run; if it has no inputs, delete it and raise AttnbankError."""
     columns = report_columns(connection, run)
-    departures = corpora.count_violations(connection, columns.pop("corpus_id"))
+    departures = count_violations(connection, columns.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
     behaviour = behaviour_lines(*(columns.pop(column) for column in conduct))
     statement = registry.internal_statement("ingest/skipped_counts")

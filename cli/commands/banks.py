@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.exit_status import command, run_guarded
+from attnbank.cli.guarded import command, run_guarded
 from attnbank.cli.options import (
     BankCommand,
     Decorator,

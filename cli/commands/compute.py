@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from attnbank.cli.commands.query import AnalysisGroup, registry_name
-from attnbank.cli.exit_status import command, run_guarded
+from attnbank.cli.guarded import command, run_guarded
 from attnbank.cli.options import (
     bank_path,
     command_prefix,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli import output
-from attnbank.cli.exit_status import command
+from attnbank.cli.guarded import command
 from attnbank.cli.options import (
     bank_path,
     command_prefix,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.exit_status import command
+from attnbank.cli.guarded import command
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import (
     check_output,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from attnbank.cli.exit_status import command
+from attnbank.cli.guarded import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,

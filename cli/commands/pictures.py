@@ -12,7 +12,7 @@ import click
 
 from attnbank.cli import output
 from attnbank.cli.commands.query import AnalysisGroup, registry_name
-from attnbank.cli.exit_status import GuardedCommand, command
+from attnbank.cli.guarded import GuardedCommand, command
 from attnbank.cli.options import (
     bank_path,
     command_as_typed,

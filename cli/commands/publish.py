@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.exit_status import command
+from attnbank.cli.guarded import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,

@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from attnbank.cli.exit_status import command
+from attnbank.cli.guarded import command
 from attnbank.cli.options import (
     BankCommand,
     BankGroup,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.losses.masked import Ablation, InputMask
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.runtime import ModelError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -142,7 +142,7 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
 
 
 def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Models) -> None:
-    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
+    loaded = loading.load(str(tiny_masked_lm("bert")), head="masked")
     ablation = Ablation(loaded, "heads", "uniform")
     ids = torch.tensor([[2, 40, 50, 60, 3]])
     masked = [InputMask((2,), (4,), (50,))]
@@ -165,7 +165,7 @@ def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Models) -> No
 
 
 def test_the_model_is_left_as_it_was(tiny_masked_lm: Models) -> None:
-    loaded = models.load(str(tiny_masked_lm("albert")), head="masked")
+    loaded = loading.load(str(tiny_masked_lm("albert")), head="masked")
     ids = torch.tensor([[2, 40, 50, 60, 3]])
     ones = torch.ones_like(ids)
     before = loaded.attentions(ids, ones, ones - 1)
@@ -180,7 +180,7 @@ def test_the_model_is_left_as_it_was(tiny_masked_lm: Models) -> None:
 
 
 def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Models) -> None:
-    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
+    loaded = loading.load(str(tiny_masked_lm("bert")), head="masked")
     ablation = Ablation(loaded, "heads", "uniform")
     calls = 0
 

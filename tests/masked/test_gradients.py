@@ -26,7 +26,7 @@ from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.attention.rows import pad_batch
 from attnbank.ingest.losses import masked
 from attnbank.ingest.losses.masked import Gradients
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
@@ -105,7 +105,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     tiny_masked_lm: Models, kind: str
 ) -> None:
     """Central differences, in float64, of the transformers' own loss of a single input."""
-    loaded = models.load(str(tiny_masked_lm(kind)), head="masked")
+    loaded = loading.load(str(tiny_masked_lm(kind)), head="masked")
     loaded.module_with_head.double()
     tokenizer, model = slow.load(tiny_masked_lm(kind))
     model = model.double()
@@ -153,7 +153,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     assert largest > 0.01
 
 
-def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
+def _batch(loaded: loading.Model, texts: list[list[str]]) -> Any:
     from attnbank.ingest.candidate_inputs import Input
     from attnbank.ingest.planning import Batch
 
@@ -434,7 +434,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
 
 def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Models) -> None:
     """A model that hands out copies would have no gradients, or wrong ones."""
-    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
+    loaded = loading.load(str(tiny_masked_lm("bert")), head="masked")
     module = loaded.module_with_head
 
     def copies(_: Any, arguments: Any, output: Any) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbank.ingest.losses.masked import InputMask, Masking
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -109,7 +109,7 @@ def test_the_masks_of_a_seed_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_model_says_which_tokens_are_special(tiny_masked_lm: Models, kind: str) -> None:
-    model = models.load(str(tiny_masked_lm(kind)), head="masked")
+    model = loading.load(str(tiny_masked_lm(kind)), head="masked")
     masking = Masking.of_model(model, 0)
     tokenizer, _ = slow.load(tiny_masked_lm(kind))
     names = tokenizer.convert_ids_to_tokens

@@ -13,12 +13,12 @@ import new_banks
 from attnbank.ingest.candidate_inputs import cursor_query
 from attnbank.ingest.corpora.corpus import Corpus, CorpusFacts
 from attnbank.ingest.corpora.corpus_files import find_sources
-from attnbank.ingest.models import loading as models
+from attnbank.ingest.models import loading
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.planning import Batch, Planner
 from attnbank.ingest.progress import ignore_progress
-from attnbank.ingest.store import corpus as corpora
+from attnbank.ingest.store.corpus import read_text, write_corpus_once
 from attnbank.sql.bank.opening import open_to_write
 
 STORY = """\
@@ -49,14 +49,14 @@ def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.Duc
     sources = find_sources([str(corpus)], format or ("lines" if corpus.suffix == ".txt" else None))
     facts = CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
     options = IngestOptions((str(corpus),), path, "none", skip_bad=True)
-    checked = corpora.read_text(Corpus(sources, facts, options), ignore_progress)
-    corpora.write_corpus_once(connection, checked, ignore_progress)
+    checked = read_text(Corpus(sources, facts, options), ignore_progress)
+    write_corpus_once(connection, checked, ignore_progress)
     return connection
 
 
 @cache
 def _layout(model: str) -> InputTokenizer:
-    return models.describe(model).input_tokenizer
+    return loading.describe(model).input_tokenizer
 
 
 def plan(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> list[Batch]:

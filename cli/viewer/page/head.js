@@ -46,11 +46,11 @@ export async function headView(context) {
   const of = best ?? { relation: context.text("relation") || "all", direction };
   const judged = { relation: of.relation, direction: of.direction };
   const most = connector.isServer ? EXAMPLES.server : EXAMPLES.published;
-  const [grid, examples] = await Promise.all([
+  const [grid, [examples, fault]] = await Promise.all([
     attempt(() => valuesOf(bank, run, { by: "relation", ...judged })).then(([values]) => values),
-    connector.isLive && data.relations.length
-      ? orReason("Examples", () => examplesOf(connector, run, name, judged, most)) : null,
+    data.relations.length ? attempt(() => examplesOf(connector, run, name, judged, most)) : [],
   ]);
+  if (fault && connector.isLive) throw fault; // a published page has the examples of best heads
   const score = scoreOf(data, name, judged, grid?.rows.get(name));
   const link = (path, values) => context.link(path, { run: context.run, ...values });
   const toExamples = (breakdown, value) => context.link(`/head/${name}/examples`, {
@@ -75,7 +75,7 @@ export async function headView(context) {
       ${examples?.total ? html`<section><h2>Examples: <bdi>${judged.relation}</bdi>, ${inWords(judged.direction)}</h2>
         ${examplesOfBothKinds(examples, context.app.places.link, run, name, widthIn(context.app.main), toExamples)}
         </section>` : null}
-      ${data.relations.length && !connector.isLive ? html`<section><h2>Examples</h2>
+      ${data.relations.length && !examples ? html`<section><h2>Examples</h2>
         ${showSentences(() => context.app.loadBank())}</section>` : null}
       ${ablations?.height ? html`<section><h2>Ablation</h2>
         ${table(context, ablations,
