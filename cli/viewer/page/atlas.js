@@ -655,7 +655,7 @@ export class Atlas {
 
   async #goLive() {
     const [, fault] = await attempt(() => this.connector.open());
-    if (fault) this.#set({ fault });
+    if (fault) this.#set({ faults: [...this.faults, fault] });
     else await this.show({ ...this.state });
   }
 
