@@ -133,8 +133,8 @@ _BEHAVIOURS = """\
 """
 
 _SIGNIFICANT = (
-    "*: above the best fixed offset by more than chance (p < 0.05, corrected for all heads and"
-    " relations)."
+    "*: above the best fixed offset by more than chance (p < 0.05, corrected for all that was"
+    " tried)."
 )
 
 # On a screen, pixels of a bar of 1, and those that both charts side by side are about wide.

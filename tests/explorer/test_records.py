@@ -309,21 +309,23 @@ def test_sentences_have_the_weights_of_the_bank(client: Client, explored: Path) 
 
 @pytest.mark.parametrize("measure", ["previous", "cls", "sep", "special_tokens.first"])
 def test_where_a_measure_is_strongest(client: Client, explored: Path, measure: str) -> None:
-    """Shares counted weight by weight; sentences of 5 to 14 words, the largest share first."""
+    """Shares counted weight by weight, the largest beyond that of one position first."""
     rows = record(client, "/strongest/5/1-2.json", measure=measure, most="50")
     target = {
         "previous": "to_position = from_position - 1 and kind = 'word'",
         "cls": "kind = 'cls'", "sep": "kind = 'sep'", "special_tokens.first": "to_position = 0",
     }[measure]  # fmt: skip
-    shares = dict(
-        query_bank(
+    shares = {
+        sequence: (share, 1 / positions)
+        for sequence, share, positions in query_bank(
             explored,
-            "select sequence.id, sum(weight) / any_value(positions) from attention_weight as weight"
+            "select sequence.id, sum(weight) / any_value(positions), any_value(positions)"
+            " from attention_weight as weight"
             " join sequence on sequence.id = weight.sequence join position"
             " on position.sequence = weight.sequence and position.position = weight.to_position"
             f" where run = 5 and layer = 1 and head = 2 and {target} group by all",
         )
-    )
+    }
     inputs = dict(
         query_bank(
             explored,
@@ -333,10 +335,12 @@ def test_where_a_measure_is_strongest(client: Client, explored: Path, measure: s
             " having count(distinct word.id) between 5 and 14",
         )
     )
-    assert [row["share"] for row in rows] == sorted((row["share"] for row in rows), reverse=True)
-    assert rows
+    gains = []
     for row in rows:
-        assert row["share"] == pytest.approx(shares[inputs[row["sentence"]]], abs=1e-5)
+        share, chance = shares[inputs[row["sentence"]]]
+        assert row["share"] == pytest.approx(share, abs=1e-5)
+        gains.append(round(share - chance, 5))
+    assert gains == sorted(gains, reverse=True) and gains
 
 
 def test_words_have_their_own_surprisal(

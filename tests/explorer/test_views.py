@@ -125,7 +125,7 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Cli
 def test_the_command_of_a_view_gives_its_rows(
     client: Client, path: str, given: dict[str, object], command: str, tmp_path: Path, cli: Cli
 ) -> None:
-    name, *words = shlex.split(_commands(client, path, **given)["gives this"])
+    name, *words = shlex.split(_commands(client, path, **given)["gives the rows"])
     assert (name, words[2]) == ("attnbank", command)
     file = tmp_path / "rows.csv"
     cli(*words, "-o", file)
@@ -156,7 +156,7 @@ def test_the_command_of_a_view_gives_its_rows(
 def test_the_other_command_of_a_view_draws_its_file(
     client: Client, path: str, given: dict[str, object], tmp_path: Path, cli: Cli
 ) -> None:
-    name, *words = shlex.split(_commands(client, path, **given)["draws it"])
+    name, *words = shlex.split(_commands(client, path, **given)["plots the analysis"])
     assert (name, words[2]) == ("attnbank", "plot")
     words[-1] = str(tmp_path / words[-1])
     cli(*words)

@@ -15,7 +15,7 @@ import {
 import { gainPlot, historyOf, unfound } from "./gains.js";
 import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
 import {
-  addBestScore, checkHead, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
+  addBestScore, checkHead, FAMILY, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
   written,
 } from "./measures.js";
 import {
@@ -28,7 +28,7 @@ const EXAMPLES = 3;
 const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
 // Its pairs are from the pronoun to its antecedent.
-const COREFERENT = "pattern { A ~ M; M [upos=PRON]; A << M }";
+const COREFERENT = "pattern { M ~ A; M [upos=PRON]; A << M }";
 // What an address may choose.
 const CHOICES = [
   "run", "by", "relation", "direction", "stretch", "head", "beside", "min_count", "request", "dependent",
@@ -39,6 +39,13 @@ const CHOICES = [
 const WAITING = {
   title: "Computing what each head finds…", remark: "", ends: [0, 1], isShare: true, values: new Map(), rows: new Map(),
 };
+
+// Enter asks; with Shift it begins a line.
+function submitAtEnter(event) {
+  if (event.key !== "Enter" || event.shiftKey) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+}
 
 // Whether heads of a run may have values of a measure.
 function hasValues(bank, run, key) {
@@ -181,7 +188,8 @@ export class Atlas {
     if (!isTested && !fault && this.connector.isLive) {
       const { relation } = state;
       const [frame] = await attempt(() => this.connector.answer(run.id, "head_score", ofRelation(relation)));
-      data.scores.set(relation, frame?.rows.map((row) => ({ ...row, tried: frame.height })) ?? []);
+      data.scores.set(relation, frame?.rows.map((row) => ({ ...row, tried: frame.height, family: FAMILY })) ?? []);
+      if (isCurrent()) this.data = { ...this.data }; // what is drawn of it is drawn again
     }
     if (!isCurrent()) return;
     this.update();
@@ -394,7 +402,7 @@ export class Atlas {
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
       ${choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
-        ${this.#isOfRelation ? relationBox(this, state.relation, change("relation")) : null}
+        ${this.#isOfRelation ? relationBox(this, state.relation, { ...change("relation"), of: this.data?.relations }) : null}
         ${hasDirection ? directionBox(this, state.direction, { run: state.run, ...change("direction") }) : null}</div>
     </form>
     ${this.#steps()}
@@ -407,7 +415,7 @@ export class Atlas {
       <summary>Which head finds a request?</summary>
       <form class="atlas-controls" @submit=${(event) => this.#ask(event)}>
         <label class="long">Request, in Grew's language <textarea name="request" rows="2" spellcheck="false"
-          required .value=${request ?? REQUEST}></textarea></label>
+          @keydown=${submitAtEnter} required .value=${request ?? REQUEST}></textarea></label>
         <label>From <input name="dependent" size="4" required .value=${dependent ?? "O"}></label>
         <label>To <input name="governor" size="4" required .value=${governor ?? "V"}></label>
         <button>Score all heads</button>
@@ -431,7 +439,7 @@ export class Atlas {
     const headings = isSmall ? everyFourth(run) : headsOf(run);
     const address = this.#link("/head/HEAD", { head: null, beside: null }); // of all heads at once
     const cell = (name) => this.#cell(name, address.replace("HEAD", name), ends, isSmall);
-    return html`<div class="wide drawn">
+    return html`<div class="wide as-file">
       <table class=${isSmall ? "grid heads-small" : isTall ? "grid heads-tall" : "grid"} @pointerleave=${() => this.hover(null)}
           @keydown=${(event) => this.#move(event)} @pointerdown=${(event) => this.#brush(event)}>
         <caption>${grid.title}. ${top} ${grid.remark}</caption>

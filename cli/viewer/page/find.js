@@ -178,7 +178,9 @@ async function hits(context, options, limit) {
 // where the chosen one finds them and misses them.
 async function showScores(context, options, nodes, section, isAsked = context.connector.isServer) {
   const { bank } = context;
-  const [governor, dependent] = nodes;
+  // Of coreferent words the first one attends, as in the columns of the hits; of a dependency the dependent.
+  const isOfMentions = options.request.includes("~") && !options.request.includes("-[");
+  const [governor, dependent] = isOfMentions ? [...nodes].reverse() : nodes;
   const direction = bank.directions[0];
   const state = { by: "request", request: options.request, dependent, governor, direction, run: context.run };
   const draw = (content) => {

@@ -34,10 +34,13 @@ export function field(label, name, value, { placeholder, size, help, mode } = {}
     spellcheck="false"></label>`;
 }
 
-// Relations with their numbers of dependents; subtypes stand below their relation.
-export function relationBox({ bank }, chosen, { label = "Relation", none, ...options } = {}) {
-  const title = ({ name, n }) => (
-    n === null ? name : `${/[:$@]/.test(name) ? "\u2003" : ""}${name} (${thousands(n)})`);
+// Relations; subtypes stand below theirs. `of` are rows with the numbers of dependents in a run: a bank has other
+// ones in all its corpora.
+export function relationBox({ bank }, chosen, { label = "Relation", none, of = [], ...options } = {}) {
+  const numbers = new Map();
+  for (const { relation, n } of of) numbers.set(relation, Math.max(n, numbers.get(relation) ?? 0));
+  const title = ({ name }) => (/[:$@]/.test(name) ? "\u2003" : "") + name
+    + (numbers.has(name) ? ` (${thousands(numbers.get(name))})` : "");
   const relations = bank.relations.map((relation) => [relation.name, title(relation)]);
   return choice(label, "relation", none ? [["", none], ...relations] : relations, chosen, options);
 }

@@ -8,7 +8,7 @@ import { attempt, Fault } from "./fault.js";
 import {
   definitions, directionBox, directionsOf, inWords, relationBox, runBox, runLine, showSentences,
 } from "./forms.js";
-import { checkHead, pairOf, valuesOf } from "./measures.js";
+import { checkHead, hasSubtype, pairOf, valuesOf } from "./measures.js";
 import { behavioursOf, besideOf, drawProfile, headline, profileData, profileOf, scoreOf } from "./profile.js";
 import { capitalised, table } from "./tables.js";
 
@@ -62,17 +62,19 @@ export async function headView(context) {
   return {
     title: `Head ${name}`, answered: run.name, frame: Frame.of(profile.relations, RELATION_COLUMNS),
     command: command(context, `sql ${shell(statementOf(run, pair))}`),
-    files: connector.files(`/cards/${run.id}/${name}`, { relation: judged.relation }),
-    plotCommand: command(context, "plot head_card", {
-      head: name, relation: judged.relation, run: run.name, output: `head_${name}.svg`,
+    isDrawn: true, plotCommand: command(context, "plot head_card", {
+      head: name, relation: hasSubtype(judged.relation) ? null : judged.relation, run: run.name,
+      output: `head_${name}.svg`,
     }),
     content: html`<form>${runBox(context, context.run)}${relationBox(context, judged.relation)}
         ${directionBox(context, judged.direction, { run })}</form>
       ${runLine(run.name)}
       ${score ? html`<p class="headline">${headline(name, score, html`<strong>${judged.relation}</strong>`)}</p>` : null}
       <div class="columns">
-      <section class="atlas-head">${drawProfile(profile, null, judged, choose)}</section>
-      ${examples?.total ? html`<section><h2>Examples: <bdi>${judged.relation}</bdi>, ${inWords(judged.direction)}</h2>
+      <section class="atlas-head"><div class="as-file">${drawProfile(profile, null, judged, choose)}</div>
+        ${examples?.total ? html`${dependentBars(examples.dependents)}${errorBars(examples.errors, toExamples)}` : null}
+        </section>
+      ${examples?.total ? html`<section class="as-file"><h2>Examples: <bdi>${judged.relation}</bdi>, ${inWords(judged.direction)}</h2>
         ${examplesOfBothKinds(examples, context.app.places.link, run, name, widthIn(context.app.main), toExamples)}
         </section>` : null}
       ${data.relations.length && !examples ? html`<section><h2>Examples</h2>
@@ -87,8 +89,6 @@ export async function headView(context) {
       ${missing.size ? html`<section><h2>Not computed yet, or not available</h2>
         ${definitions([...missing.values()])}</section>` : null}
       </div>
-      ${examples?.total ? html`<section class="atlas-breakdowns">${dependentBars(examples.dependents)}
-        ${errorBars(examples.errors, toExamples)}</section>` : null}
       <p><a href=${link("/sentences", { head: name })}>Search sentences with this head</a> ·
         <a href=${link("/", { head: name, ...judged })}>This head in the atlas</a></p>`,
   };

@@ -4,6 +4,7 @@ import { attempt, Fault } from "./fault.js";
 import { inWords } from "./forms.js";
 
 const STEPS = 21;
+export const FAMILY = "heads and directions of this one test"; // for which p of head_score is corrected
 export const FREQUENT = 100; // dependents of a relation that a head is best at, as in the paper
 
 export const headName = (layer, head) => `${layer}-${head}`;
@@ -29,7 +30,8 @@ export function checkHead(run, [layer, head]) {
 }
 
 // The parameters for a relation; those with a subtype are kept apart.
-export const ofRelation = (relation) => ({ relation, subtypes: /[:$@]/.test(relation) });
+export const hasSubtype = (relation) => /[:$@]/.test(relation);
+export const ofRelation = (relation) => ({ relation, subtypes: hasSubtype(relation) });
 
 // The values of a measure by head, the rows that they are from, what is said of them, and the ends of
 // their scale. `options` are those of the connector.
@@ -68,15 +70,20 @@ export async function valuesOf(bank, run, state, options) {
 // What finds antecedents without a head, and what the heads of random weights find.
 async function rulesInWords(bank, run, parameters) {
   const answer = async (id, name) => (id ? (await bank.connector.answer(id, name, parameters)).rows : []);
-  const [rules, control] = await Promise.all([
+  const [rules, control, [heldOut]] = await Promise.all([
     attempt(() => answer(run.id, "coreference_baseline")),
     attempt(() => answer(run.control, "coreference_accuracy")),
+    attempt(() => answer(run.id, "best_coreference_head_held_out")),
   ]).then((answers) => answers.map(([rows]) => rows ?? []));
   const parts = rules.map((row) => `${row.baseline.replaceAll("_", " ")} ${percent(row.accuracy)}`);
   if (control.length) {
     parts.push(`best head of random weights ${percent(Math.max(...control.map((row) => row.accuracy)))}`);
   }
-  return parts.length ? `without a head: ${parts.join(", ")}` : "";
+  // The test: the best head and the best rule of one half of the documents on the other half.
+  const test = heldOut ? `; held out (n ${thousands(heldOut.n)}): head ${headOf(heldOut)} ${percent(heldOut.accuracy)}, ${
+    heldOut.rule.replaceAll("_", " ")} ${percent(heldOut.rule_accuracy)}, ${heldOut.p_value === null ? "not tested"
+    : `${heldOut.p_value < 0.05 ? "" : "not "}significantly better (p ${Number(heldOut.p_value.toPrecision(2))})`}` : "";
+  return parts.length ? `without a head: ${parts.join(", ")}${test}` : "";
 }
 
 const isNumber = (value) => typeof value === "number";
@@ -126,7 +133,7 @@ async function requestValues(bank, run, { request, dependent, governor, directio
   return gridFacts(frame, (row) => numberOf(row.accuracy), {
     title: `Accuracy on ${request} from ${dependent} to ${governor}, ${inWords(direction)}`,
     ends: [0, 1], isShare: true,
-  }, frame.rows.filter((row) => row.direction === direction).map((row) => ({ ...row, tried })));
+  }, frame.rows.filter((row) => row.direction === direction).map((row) => ({ ...row, tried, family: FAMILY })));
 }
 
 // Add to the best head of a request what it finds on text that it was not chosen on, and random weights;

@@ -86,11 +86,11 @@ export function scoreOf(data, name, { relation, direction }, counted = null) {
 }
 
 // Whether a score is more than a fixed offset gives, in words.
-export function verdict({ n, gain, p_corrected: p, tried }) {
+export function verdict({ n, gain, p_corrected: p, tried, family }) {
   if (!isKnown(gain)) return "no fixed offset to compare with";
   if (gain <= 0) return "it does not beat the offset";
   if (!isKnown(p)) return n < 10 ? "too few to test" : "too few documents to test";
-  const corrected = tried ? `, corrected for ${thousands(tried)} combinations tried` : "";
+  const corrected = tried ? `, corrected for the ${thousands(tried)} ${family ?? "heads, directions and relations"} tried` : "";
   const written = p < 0.001 ? "p < 0.001" : `p ${Number(p.toPrecision(2))}`;
   return `${p < 0.05 ? "" : "not "}significantly above the offset (${written}${corrected})`;
 }
@@ -132,14 +132,17 @@ export function drawProfile(profile, beside, judged, choose) {
   const control = hasControl ? html` <span class="dot control"></span> random weights` : null;
   const other = (relation) => beside?.relations.find((row) => isSame(row, relation))?.accuracy;
   return html`
-    ${relations.length ? html`<h3>Relations ${beside ? "that one of them" : "it"} finds above a fixed offset</h3>
+    ${relations.length ? html`<h3>Relations by their gain over a fixed offset</h3>
       ${drawing("Relations", relations.map((row, at) => relationRow(row, at * ROW, other(row), {
         isChosen: isSame(row, judged), choose,
       })))}
       <p class="key"><span class="dot sure"></span> accuracy, with its 95 % interval
         <span class="dot unsure"></span> not significant <span class="tick"></span> best fixed offset
-        <span class="dot held"></span> held out${control}<br>
-        → from dependent to head, ← from head to dependent</p>`
+        <span class="dot held"></span> held out${control}${
+          beside ? html` <span class="dot beside"></span> head ${beside.head}` : null}<br>
+        → from dependent to head, ← from head to dependent, ⇠ from the later to the earlier of the two. The
+        control is the same head with random weights. Found: of all other words it gives this one the largest
+        weight.</p>`
     : html`<p class="hint">${profile.isJudged ? "It finds no relation above the best fixed offset."
       : "The corpus has no dependencies to judge it by."}</p>`}
     <h3>Where its attention goes</h3>

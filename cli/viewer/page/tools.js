@@ -5,12 +5,13 @@ import { html, render, svg } from "./dom.js";
 
 export function tools(context, { title, frame, files, command, plotCommand, answered, isDrawn }) {
   const address = answered ? context.link(context.path, { ...context.given, run: answered }) : location.href;
-  const commands = [["gives this", command], ["draws it", plotCommand]].filter(([, text]) => text);
+  const commands = [["gives the rows", command], ["plots the analysis", plotCommand]].filter(([, text]) => text);
   const { csv: file, ...pictures } = files ?? {};
   const nameOf = (kind) => `${title.replaceAll(/[^\w.-]+/g, "_")}.${kind}`;
   const copied = (text, done) => ({ currentTarget }) => copy(currentTarget, text, done);
   const link = new URL(address, location.href).href;
   const run = context.bank.runs.find(({ name }) => name === answered);
+  const source = run ? `${run.name}: model ${run.model}, corpus ${run.corpus_name}; attnbank ${context.bank.version}` : "";
   // An address of the explorer is one of this machine.
   const done = context.connector.isServer ? "Copied; for this machine only: attnbank publish makes a page for others"
     : "Copied";
@@ -28,7 +29,8 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
       @click=${(event) => copied(citation(context, run, title, command, link))(event)}>Cite</button>` : null}
     ${file ? linked("csv", file) : frame ? saved("csv", saveRows) : null}
     ${Object.entries(pictures).map(([kind, href]) => linked(kind, href))}
-    ${!isDrawn ? null : html`<span class="drawings">${saved("svg", saveSvg)} ${saved("png", savePng)}</span>`}
+    ${!isDrawn ? null : html`<span class="drawings">${saved("svg", (name) => saveSvg(name, source))}
+      ${saved("png", (name) => savePng(name, source))}</span>`}
     ${commands.map(([verb, text]) => html`<span class="command"><span>The command that ${verb}:</span>
       <code>${text}</code>
       <button type="button" data-copy="command" @click=${copied(text)}>Copy</button></span>`)}
@@ -63,15 +65,15 @@ function saveText(text, name, type) {
 }
 
 // What is drawn on the page, with its captions, or the pictures of the host.
-const DRAWN = ".drawn svg, .drawn figcaption, svg.map, .wide picture img";
-const GRID = ".drawn .grid :is(caption, th, td)";
+const DRAWN = ".drawn svg, .drawn figcaption, .as-file svg:not(.bar svg), .as-file :is(h2, h3), svg.map, .wide picture img";
+const GRID = ".as-file .grid :is(caption, th, td)";
 const drawings = () => [...document.querySelectorAll(`${DRAWN}, ${GRID}`)];
 const addressOf = (image) => image.currentSrc || image.src;
 
-function saveSvg(name) {
+function saveSvg(name, source) {
   const [image] = drawings();
   if (image.matches("img")) save(addressOf(image), name);
-  else saveText(fileText().text, name, "image/svg+xml");
+  else saveText(fileText(source).text, name, "image/svg+xml");
 }
 
 const STYLES = [
@@ -79,17 +81,18 @@ const STYLES = [
   "opacity", "font-size", "font-family", "font-weight", "paint-order",
 ];
 
-// The drawings of the page as they stand there, as one file on its ground.
-function fileText() {
+// The drawings of the page as they stand there, as one file on its ground, with the run below.
+function fileText(source) {
   const boxes = drawings().map((drawing) => [drawing, drawing.getBoundingClientRect()]);
   const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map(([, box]) => box[side])));
   const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map(([, box]) => box[side])));
-  const [width, height] = [Math.ceil(right - left), Math.ceil(bottom - top)];
+  const [width, height] = [Math.max(7 * source.length, Math.ceil(right - left)), Math.ceil(bottom - top) + 22];
+  const { color: ink, fontFamily: font, backgroundColor: ground } = getComputedStyle(document.body);
   const part = ([drawing, box]) => {
     const [x, y] = [box.left - left, box.top - top];
     if (drawing.matches("svg")) return styled(drawing, { x, y, width: box.width, height: box.height });
     const { color, fontSize, fontFamily } = getComputedStyle(drawing.querySelector("a") ?? drawing);
-    const [isCell, isHeading] = [drawing.matches("td"), drawing.matches("figcaption")];
+    const [isCell, isHeading] = [drawing.matches("td"), drawing.matches("figcaption, h2, h3")];
     const isMiddle = drawing.matches("td, th");
     const lines = isMiddle || isHeading ? [drawing.textContent.trim()]
       : linesOf(drawing.textContent.trim(), (1.9 * box.width) / parseFloat(fontSize));
@@ -102,7 +105,8 @@ function fileText() {
   };
   const holder = document.createElement("div");
   render(svg`<svg width=${width} height=${height}><rect width=${width} height=${height}
-    fill=${getComputedStyle(document.body).backgroundColor}></rect>${boxes.map(part)}</svg>`, holder);
+    fill=${ground}></rect>${boxes.map(part)}
+    <text x="0" y=${height - 6} font-size="12" fill=${ink} font-family=${font}>${source}</text></svg>`, holder);
   return { width, height, text: new XMLSerializer().serializeToString(holder.firstElementChild) };
 }
 
@@ -128,10 +132,10 @@ function styled(drawing, place) {
 const SCALE = 2;
 
 // The browser draws the picture at twice its size in pixels.
-async function savePng(name) {
+async function savePng(name, source) {
   const image = new Image();
   const [drawing] = drawings();
-  const { text, width, height } = drawing.matches("img") ? drawing : fileText();
+  const { text, width, height } = drawing.matches("img") ? drawing : fileText(source);
   image.src = text ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` : addressOf(drawing);
   await image.decode();
   const canvas = document.createElement("canvas");

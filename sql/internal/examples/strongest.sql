@@ -1,5 +1,6 @@
--- Sentences of 5 to 14 words in whose inputs a head has the largest share of its attention on a target: previous, self
--- and next word, cls, sep, punctuation, or the first position. Of equal shares the first in the text.
+-- Sentences of 5 to 14 words in whose inputs a head has the largest share of its attention on a target, beyond that of
+-- one position if all are equal: previous, self and next word, cls, sep, punctuation, or the first position. Of equal
+-- ones the first in the text.
 with input as (
     select
         sequence.id as sequence,
@@ -14,7 +15,8 @@ with input as (
                 else list_extract(map.received, 1)
             end,
             sequence.positions
-        ) as share
+        ) as share,
+        ratio(1, sequence.positions) as chance
     from attention_map as map
     inner join sequence on sequence.id = map.sequence
     where sequence.run = $run
@@ -31,7 +33,7 @@ inner join word_position on word_position.sequence = input.sequence
 inner join word on word.id = word_position.word
 inner join sentence on sentence.id = word.sentence
 where input.share > 0
-group by sentence.id, sentence.name, input.share
+group by sentence.id, sentence.name, input.share, input.chance
 having count(distinct word.id) between 5 and 14
-order by input.share desc, sentence.id
+order by input.share - input.chance desc, sentence.id
 limit $most
