@@ -316,7 +316,7 @@ MEASURES = {
         "Inputs in which the first token is a sink", "sink_head", "sink", "decoder"
     ),
     "induction_head.weight": HeadMeasure(
-        "Attention to what followed the same token before (induction)", "induction_head", "weight",
+        "Attention to the successor of the same token (induction)", "induction_head", "weight",
         "decoder",
     ),
     "duplicate_token_head.weight": HeadMeasure(

@@ -141,14 +141,11 @@ def test_the_command_of_a_view_gives_its_rows(
     assert rows.equals(printed)
 
 
-@pytest.mark.few("/-*", "/head/*", "*-given4")
+@pytest.mark.few("*-given1")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),
     [
-        ("/", {"relation": "obj", "direction": "head_to_dependent", "stretch": 1}),
-        ("/overview", {"min_count": 10}),
-        ("/head/2-1", {"relation": "obj"}),
         ("/tables/best_head", {"min_count": 2, "subtypes": "true"}),
         ("/tables/figure_5", {"min_count": 2, "p_below": 2}),
     ],

@@ -27,22 +27,27 @@ from attnbank.sql import registry
 REQUEST = "pattern { V -[obj]-> O }"
 
 
-@pytest.mark.few("/-given0", "/tables*")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("path", "given"),
-    [
-        ("/", {"by": "entropy", "stretch": 1}),
-        ("/", {"relation": "obj"}),
-        ("/tables/best_head", {"min_count": 1}),
-    ],
-)
-def test_a_view_with_a_picture_gives_it_as_a_file(
-    client: Client, path: str, given: dict[str, object]
-) -> None:
-    seen(client, path, **given)
+def test_a_picture_is_given_as_a_file(client: Client) -> None:
+    seen(client, "/tables/best_head", min_count=1)
     for kind, begin in (("SVG", b"<svg"), ("PDF", b"%PDF"), ("PNG", b"\x89PNG")):
         assert taken(client, f"Download {kind}").startswith(begin)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/", "/head/2-1"])
+def test_what_is_on_screen_is_given_as_a_file(
+    client: Client, path: str, runs: dict[str, str]
+) -> None:
+    """With its words and the run that they are of."""
+    page = seen(client, path, relation="obj", by="relation", run=runs["single"])
+    file = taken(client, "Download SVG").decode()
+    assert file.startswith("<svg") and f">{runs['single']}: model" in file
+    written = re.findall(r">([^<>]+)</text>", re.sub(r"<!--.*?-->", "", file))
+    if path == "/":
+        numbers = [cell for row in page.rows for cell in row if re.fullmatch(r"\d+", cell)]
+        assert [text for text in written if re.fullmatch(r"\d+", text)] == numbers != []
+    assert taken(client, "Download PNG").startswith(b"\x89PNG")
 
 
 def test_a_head_that_is_always_right_pages_on_too(client: Client, explored: Path) -> None:

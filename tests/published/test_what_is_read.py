@@ -165,7 +165,12 @@ def test_firefox_shows_the_same(gum_publication: Path, address: str, browser: An
 FILLED = """return document.querySelector('main')?.getAttribute('aria-busy') === null
     && document.querySelector('main')?.dataset.address === location.hash
     && !document.getElementById('status').textContent"""
-SEEN = """(() => ({
-    title: document.title, alerts: document.querySelectorAll('[role=alert]').length,
-    lines: document.querySelectorAll('.line').length,
-    text: document.querySelector('main').textContent.replace(/\\s+/g, ' ').trim()}))()"""
+SEEN = """(() => {
+    const main = document.querySelector('main').cloneNode(true);
+    for (const example of main.querySelectorAll('.examples')) example.remove();
+    return {
+        title: document.title, alerts: document.querySelectorAll('[role=alert]').length,
+        lines: document.querySelectorAll('.line').length,
+        examples: document.querySelectorAll('.examples li').length,
+        text: main.textContent.replace(/\\s+/g, ' ').trim()};
+    })()"""

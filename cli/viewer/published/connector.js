@@ -190,11 +190,12 @@ export class Published extends Connector {
       const known = isKnown ? (await this.file(`examples/${run}/${head}.json`)).sentences : {};
       return sheets.map((sheet, at) => ({ ...sheet, ...publishedMaps(known[ids[at]] ?? []) }));
     }
-    const values = { sequences: [...new Set(sheets.map((sheet) => sheet.sequence))], heads: [head] };
-    const maps = await this.#ask("sentences/maps", values);
-    const peaks = await this.#ask("sentences/peaks", values);
-    const isOf = ({ sequence }) => (row) => row.sequence === sequence;
-    return sheets.map((sheet) => ({ ...sheet, maps: maps.filter(isOf(sheet)), peaks: peaks.filter(isOf(sheet)) }));
+    // One by one: of several inputs DuckDB reads all rows between them.
+    return Promise.all(sheets.map(async (sheet) => {
+      const values = { sequences: [sheet.sequence], heads: [head] };
+      const maps = await this.#ask("sentences/maps", values);
+      return { ...sheet, maps, peaks: await this.#ask("sentences/peaks", values) };
+    }));
   }
 
   async #sheet(run, id) {

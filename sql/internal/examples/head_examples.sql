@@ -67,34 +67,39 @@ dependent_count as (
 total as (
     select count(*) as dependents, count(*) filter (where not is_right) as errors
     from prediction
+),
+
+shown_row as (
+    select
+        counted.breakdown, counted.place, counted.value, counted.n, counted.correct,
+        case
+            when counted.place > 10 then ratio(counted.correct, counted.n)
+            else ratio(counted.n, total.errors)
+        end as share,
+        total.errors, total.dependents,
+        cast(null as varchar) as sent_id,
+        cast(null as bigint) as sentence,
+        cast(null as smallint) as dependent,
+        cast(null as smallint) as gold
+    from (select * from error_count union all select * from dependent_count) as counted
+    cross join total
+    union all
+    select
+        case when example.is_right then 'right' else 'wrong' end as breakdown,
+        0 as place,
+        example.form as value,
+        null as n, null as correct, null as share, total.errors, total.dependents,
+        coalesce(sentence.name, place_name(sentence.id)) as sent_id,
+        example.sentence,
+        dependent.index as dependent,
+        head.index as gold
+    from example
+    inner join sentence on sentence.id = example.sentence
+    inner join word as dependent on dependent.id = example.dependent
+    left join word as head on head.id = example.head
+    cross join total
 )
 
-select
-    counted.breakdown, counted.place, counted.value, counted.n, counted.correct,
-    case
-        when counted.place > 10 then ratio(counted.correct, counted.n)
-        else ratio(counted.n, total.errors)
-    end as share,
-    total.errors, total.dependents,
-    cast(null as varchar) as sent_id,
-    cast(null as bigint) as sentence,
-    cast(null as smallint) as dependent,
-    cast(null as smallint) as gold
-from (select * from error_count union all select * from dependent_count) as counted
-cross join total
-union all
-select
-    case when example.is_right then 'right' else 'wrong' end as breakdown,
-    0 as place,
-    example.form as value,
-    null as n, null as correct, null as share, total.errors, total.dependents,
-    coalesce(sentence.name, place_name(sentence.id)) as sent_id,
-    example.sentence,
-    dependent.index as dependent,
-    head.index as gold
-from example
-inner join sentence on sentence.id = example.sentence
-inner join word as dependent on dependent.id = example.dependent
-left join word as head on head.id = example.head
-cross join total
+select *
+from shown_row
 order by place, sentence, dependent, case when breakdown = 'of distance' then value end, n desc, value
