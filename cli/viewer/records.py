@@ -61,6 +61,7 @@ from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql import provenance, run_choice
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.header import RunChoice
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses_by_section, find_analysis
 from attnbank.sql.run_choice import Run
@@ -171,6 +172,7 @@ def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict
     """The default run of each analysis, None without one; why some have none, and runs to name."""
     runs: dict[str, int | None] = {}
     unanswered = {}
+    able: dict[RunChoice, list[str]] = {}  # of many analyses that choose in one way, found once
     for name in analyses():
         runs[name] = None
         try:
@@ -178,9 +180,11 @@ def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict
         except AttnbankError as error:
             with bank.backend.answering():
                 choice = run_choice.resolve_weights(bank.connection, find_analysis(name))
-                candidates = run_choice.run_candidates(bank.connection, choice)
-            able = [run.name for run in candidates if run.unusable_because is None]
-            unanswered[name] = {**fault_record(error, bank, address), "runs": able}
+                if choice not in able:
+                    candidates = run_choice.run_candidates(bank.connection, choice)
+                    fitting = [run.name for run in candidates if run.unusable_because is None]
+                    able[choice] = fitting
+            unanswered[name] = {**fault_record(error, bank, address), "runs": able[choice]}
         else:
             runs[name] = None if run is None else run.id
     return runs, unanswered

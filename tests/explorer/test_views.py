@@ -70,13 +70,13 @@ def test_the_grid_of_a_subtype_has_its_own_rows(client: Client, explored: Path) 
     client.page.locator("select[name=relation]").select_option(label=title)
     client.page.wait_for_url(re.compile("relation=\\w+%3A"))
     client.page.wait_for_selector("#atlas[data-settled]")
-    subtype, n = re.findall(r"^\u2003(\S+) \((\d+)\)$", title)[0]
+    subtype = title.strip()
+    assert title == f"\u2003{subtype}"  # the bank has several corpora: the number is not the run's
     with open_bank(explored) as bank:
         frame = bank.query("head_accuracy", relation=subtype, subtypes=True)
     frame = frame.filter(direction="dependent_to_head").sort("layer", "head")
     cells = client.page.locator("#atlas .grid td a").evaluate_all("all => all.map(a => a.title)")
     assert cells == [f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in frame.to_dicts()]
-    assert max(frame["n"].to_list()) <= int(n)
     assert f", {subtype}: " in client.page.inner_text("#atlas")
 
 

@@ -213,7 +213,7 @@ export class Atlas {
     const { bank } = this;
     const grids = bank.small_grids.filter(({ key }) => key === "gain" || hasValues(bank, run, key));
     await Promise.all(grids.map(async ({ key, title }, at) => {
-      const of = { by: key, relation: "all", direction: bank.directions[0] };
+      const of = { by: key, relation: "all", direction: bank.directions[0], isSmall: true };
       const [grid, fault] = await attempt(() => valuesOf(bank, run, of));
       if (this.ofRun !== run) return;
       if (fault) this.missing.push([title, fault.text]);
@@ -402,7 +402,7 @@ export class Atlas {
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
       ${choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
-        ${this.#isOfRelation ? relationBox(this, state.relation, { ...change("relation"), of: this.data?.relations }) : null}
+        ${this.#isOfRelation ? relationBox(this, state.relation, { ...change("relation"), of: this.data?.relations, run: state.run }) : null}
         ${hasDirection ? directionBox(this, state.direction, { run: state.run, ...change("direction") }) : null}</div>
     </form>
     ${this.#steps()}

@@ -34,10 +34,11 @@ export function field(label, name, value, { placeholder, size, help, mode } = {}
     spellcheck="false"></label>`;
 }
 
-// Relations; subtypes stand below theirs. `of` are rows with the numbers of dependents in a run: a bank has other
-// ones in all its corpora.
-export function relationBox({ bank }, chosen, { label = "Relation", none, of = [], ...options } = {}) {
-  const numbers = new Map();
+// Relations; subtypes stand below theirs. `of` are rows with the numbers of dependents in a run. Those of the bank
+// are the same if the run is over all of its one corpus.
+export function relationBox({ bank }, chosen, { label = "Relation", none, of = [], run, ...options } = {}) {
+  const isWhole = bank.corpora.length === 1 && bank.corpora[0].sentences === run?.sentences;
+  const numbers = new Map(isWhole ? bank.relations.filter(({ n }) => n).map(({ name, n }) => [name, n]) : []);
   for (const { relation, n } of of) numbers.set(relation, Math.max(n, numbers.get(relation) ?? 0));
   const title = ({ name }) => (/[:$@]/.test(name) ? "\u2003" : "") + name
     + (numbers.has(name) ? ` (${thousands(numbers.get(name))})` : "");

@@ -50,7 +50,8 @@ export async function headView(context) {
     attempt(() => valuesOf(bank, run, { by: "relation", ...judged })).then(([values]) => values),
     data.relations.length ? attempt(() => examplesOf(connector, run, name, judged, most)) : [],
   ]);
-  if (fault && connector.isLive) throw fault; // a published page has the examples of best heads
+  // A published page has the examples of best heads.
+  if (fault && connector.isLive) missing.set("Examples", ["Examples", capitalised(fault.text)]);
   const score = scoreOf(data, name, judged, grid?.rows.get(name));
   const link = (path, values) => context.link(path, { run: context.run, ...values });
   const toExamples = (breakdown, value) => context.link(`/head/${name}/examples`, {
@@ -77,7 +78,7 @@ export async function headView(context) {
       ${examples?.total ? html`<section class="as-file"><h2>Examples: <bdi>${judged.relation}</bdi>, ${inWords(judged.direction)}</h2>
         ${examplesOfBothKinds(examples, context.app.places.link, run, name, widthIn(context.app.main), toExamples)}
         </section>` : null}
-      ${data.relations.length && !examples ? html`<section><h2>Examples</h2>
+      ${data.relations.length && !examples && !connector.isLive ? html`<section><h2>Examples</h2>
         ${showSentences(() => context.app.loadBank())}</section>` : null}
       ${ablations?.height ? html`<section><h2>Ablation</h2>
         ${table(context, ablations,

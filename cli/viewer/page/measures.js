@@ -57,7 +57,7 @@ export async function valuesOf(bank, run, state, options) {
   if (!parameters.subtypes) delete parameters.subtypes;
   const given = by === "probe" ? parameters : { ...parameters, run: frame.run ?? run.name };
   if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
-  const rules = by === "coreference" ? await rulesInWords(bank, run, parameters) : null;
+  const rules = by === "coreference" && !state.isSmall ? await rulesInWords(bank, run, parameters) : null;
   const remark = rules && `${run.context === "sentence"
     ? "Only mentions with an antecedent in their own sentence count; " : ""}${rules}.`;
   return gridFacts(frame, (row) => numberOf(row[measure.column]), {
