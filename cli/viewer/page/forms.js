@@ -71,8 +71,8 @@ export const inWords = (name) => name.replaceAll("_", " ");
 let areOptionsOpen = false;
 
 // Fields that few need; once they are unfolded, they stay so.
-export const moreOptions = (fields) => html`<details class="options" .open=${areOptionsOpen}
-  @toggle=${({ target }) => { areOptionsOpen = target.open; }}><summary>Options</summary>
+export const moreOptions = (fields) => html`<details class="options" .open=${areOptionsOpen}>
+  <summary @click=${({ target }) => { areOptionsOpen = !target.parentElement.open; }}>Options</summary>
   <div>${fields}</div></details>`;
 
 export function faultBox(error) {
