@@ -89,6 +89,31 @@ def test_another_relation_recolours_the_grid_and_chooses_its_best_head(
     assert page.locator("select[name=relation]").input_value() == "nsubj"
 
 
+def test_each_accuracy_says_whether_it_is_above_the_offset(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    """As best_relation has it, for each head and relation; and for p values that are near 0.05."""
+    page = visitor.see("/", relation="nsubj", run=runs["single"])
+    rows = bank.query("best_relation", most=1000, min_count=1, run=runs["single"]).to_dicts()
+    near = (0.0004, 0.0499, 0.05, 0.051, 0.4)
+    rows += [{"n": 50, "gain": 0.1, "p_corrected": p, "tried": 144} for p in near]
+    of_module = "rows => import('/static/profile.js').then(({ verdict }) => rows.map(verdict))"
+    verdicts = page.evaluate(of_module, rows)
+    for row, verdict in zip(rows, verdicts, strict=True):
+        p = row["p_corrected"]
+        if row["gain"] <= 0:
+            expected = "it does not beat the offset"
+        elif p is None:
+            expected = f"too few {'' if row['n'] < 10 else 'documents '}to test"
+        else:
+            words = "significantly" if p < 0.05 else "not significantly"
+            number = "p < 0.001" if p < 0.001 else f"p {float(f'{p:.2g}'):g}"
+            tried = f"corrected for the {row['tried']:,} heads, directions and relations tried"
+            expected = f"{words} above the offset ({number}, {tried})"
+        assert verdict == expected, row
+    assert len({*verdicts}) > 6
+
+
 def test_a_head_under_the_pointer_is_shown_and_a_click_keeps_it(
     visitor: browsers.Visitor, runs: dict[str, str]
 ) -> None:
