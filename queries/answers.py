@@ -46,16 +46,16 @@ class Answer:
     @cached_property
     def rows(self) -> pl.DataFrame:
         """The rows. Raises and warns as `Bank.query`."""
-        if self.run is not None and not self.analysis.is_own:
-            if not self.run.is_finished:
-                text = "is not finished: figures cover its first part only."
-                warnings.warn(f"The run {self.run.name} {text}", UnfinishedRunWarning, stacklevel=4)
-            self.check_relation()
+        if self.run is not None and not self.run.is_finished and not self.analysis.is_own:
+            text = "is not finished: figures cover its first part only."
+            warnings.warn(f"The run {self.run.name} {text}", UnfinishedRunWarning, stacklevel=4)
+        self.check_relation()
         return self.bank._read_rows(self)
 
     def check_relation(self) -> None:
-        """Raise CallError for a relation that the run does not have."""
-        if self.run is not None:
+        """Raise CallError for a relation that the run, or of several runs no corpus, has."""
+        takes_subtypes = any(own.name == "subtypes" for own in self.analysis.parameters)
+        if not self.analysis.is_own and (self.run is not None or takes_subtypes):
             backend = self.bank.backend
             with backend.answering():
                 check_relation(backend.connection, self.analysis, self.arguments, self.run)

@@ -291,14 +291,17 @@ def _arguments(choice: RunChoice) -> str:
 
 
 def check_relation(
-    connection: SupportsExecute, analysis: Analysis, values: Mapping[str, Any], run: Run
+    connection: SupportsExecute, analysis: Analysis, values: Mapping[str, Any], run: Run | None
 ) -> None:
-    """Raise CallError if a relation is requested that is neither in the corpus nor saved."""
+    """Raise CallError if a relation is requested that is neither in the corpus nor saved.
+
+    Without a run the corpora are all of the bank.
+    """
     relation = values.get("relation")
     if relation is None or relation == "all":
         return
     rows = connection.execute(
-        registry.internal_statement("corpus_relations"), {"corpus": run.corpus}
+        registry.internal_statement("corpus_relations"), {"corpus": run and run.corpus}
     ).fetchall()
     if analysis.name != "probe_accuracy":  # a probe's words were chosen when it was trained
         saved = connection.execute("select distinct relation from saved_pair").fetchall()
@@ -318,11 +321,12 @@ def check_relation(
     raise unknown_relation(relation, run, known)
 
 
-def unknown_relation(relation: str, run: Run, known: Sequence[str]) -> CallError:
+def unknown_relation(relation: str, run: Run | None, known: Sequence[str]) -> CallError:
     """The error of a relation that is not one of those `known` in the corpus of a run."""
     names = [*known, "all"]
+    place = "bank" if run is None else f"corpus {run.corpus_name}"
     return CallError(
-        f"No word of the corpus {run.corpus_name} has the relation {relation} to its head.",
+        f"No word of the {place} has the relation {relation} to its head.",
         f"{did_you_mean(relation, names)} It has: {join_names(names, 60)}.".strip(),
     )
 

@@ -236,6 +236,15 @@ def test_an_empty_answer_of_tables_is_left_alone(sample_bank: Path) -> None:
         assert bank.sql("from best_head(relation := 'obj')").height
 
 
+@pytest.mark.parametrize("name", ["leaderboard", "compare_runs"])
+def test_a_relation_of_no_corpus_is_wrong_where_several_runs_are_read(
+    name: str, sample_bank: Path
+) -> None:
+    message = r"No word of the bank has the relation objx.*\nDid you mean obj"
+    with open_bank(sample_bank) as bank, pytest.raises(CallError, match=message):
+        bank.query(name, relation="objx")
+
+
 def test_help_lists_what_a_user_calls_and_every_option(bank: Bank) -> None:
     names = {name for name, _ in inspect.getmembers(Bank, inspect.isfunction) if name[0] != "_"}
     assert names == {
