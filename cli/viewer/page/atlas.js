@@ -13,7 +13,7 @@ import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
-import { cellText, cellTitle, everyFourth, headsOf, layerTable, scale } from "./grids.js";
+import { gridOf, headsOf } from "./grids.js";
 import {
   addBestScore, checkHead, FAMILY, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
   written,
@@ -39,6 +39,8 @@ const CHOICES = [
 const WAITING = {
   title: "Computing what each head finds…", remark: "", ends: [0, 1], isShare: true, values: new Map(), rows: new Map(),
 };
+
+const headAt = (element) => element?.closest("[data-head]");
 
 // Enter asks; with Shift it begins a line.
 function submitAtEnter(event) {
@@ -429,24 +431,23 @@ export class Atlas {
   }
 
   #largeGrid() {
-    const { state } = this;
-    const { run, stretch } = state;
+    const { run, by, head, beside, stretch } = this.state;
     const grid = this.grid ?? WAITING;
     const ends = stretch ? stretched([...grid.values.values()]) : grid.ends;
-    const top = this.#highestInWords();
-    const isSmall = run.heads > 16;
-    const isTall = !isSmall && run.layer_numbers.length > 16;
-    const headings = isSmall ? everyFourth(run) : headsOf(run);
     const address = this.#link("/head/HEAD", { head: null, beside: null }); // of all heads at once
-    const cell = (name) => this.#cell(name, address.replace("HEAD", name), ends, isSmall);
-    return html`<div class="wide as-file">
-      <table class=${isSmall ? "grid heads-small" : isTall ? "grid heads-tall" : "grid"} @pointerleave=${() => this.hover(null)}
-          @keydown=${(event) => this.#move(event)} @pointerdown=${(event) => this.#brush(event)}>
-        <caption>${grid.title}. ${top} ${grid.remark}</caption>
-        ${layerTable(run, cell, { corner: "Layer", headings })}
-      </table></div>
-      ${scale(ends, grid.isShare)}
-      ${state.by === "gain" && this.grid ? this.#gains() : null}
+    const caption = [`${grid.title}.`, this.#highestInWords(), grid.remark].filter(Boolean).join(" ");
+    return html`${gridOf(run, grid.values, {
+      ends, caption, isShare: grid.isShare, labels: grid.labels, chosen: head, to: (name) => address.replace("HEAD", name),
+      kinds: (name) => [name === beside && "held", this.brushed.has(name) && "brushed"],
+      on: {
+        click: (event) => this.#click(event), keydown: (event) => this.#move(event),
+        pointerdown: (event) => this.#brush(event), pointerleave: () => this.hover(null),
+        pointerover: ({ target, pointerType }) => {
+          if (headAt(target) && pointerType !== "touch") this.hover(headAt(target).dataset.head);
+        },
+      },
+    })}
+      ${by === "gain" && this.grid ? this.#gains() : null}
       ${hint(html`<label class="tick"><input type="checkbox" .checked=${stretch}
         @change=${({ target }) => this.go({ stretch: target.checked })}> Rescale colours to these
         values</label>`)}`;
@@ -479,24 +480,10 @@ export class Atlas {
       thousands(this.state.run.sentences)} sentences.` : ""}`;
   }
 
-  #cell(name, address, ends, isSmall) {
-    const { state: { head, beside } } = this;
-    const grid = this.grid ?? WAITING;
-    const value = grid.values.get(name) ?? null;
-    const kinds = [step(value, ends), name === head && "chosen", name === beside && "held",
-      this.brushed.has(name) && "brushed"];
-    return html`<td class=${kinds.filter(Boolean).join(" ")}><a
-      href=${address} tabindex=${name === head ? 0 : -1}
-      data-head=${name} aria-current=${name === head ? "true" : null}
-      aria-label=${`head ${name}: ${written(value, grid.isShare)}`} title=${cellTitle(name, value)}
-      @pointerenter=${(event) => { if (event.pointerType !== "touch") this.hover(name); }}
-      @click=${(event) => this.#click(event, name)}
-      >${isSmall ? "" : grid.labels?.get(name) ?? cellText(value, grid.isShare)}</a></td>`;
-  }
-
-  #click(event, name) {
+  #click(event) {
     const { head, beside } = this.state;
-    if (event.ctrlKey || event.metaKey) return; // the page of the head, in a tab of its own
+    const name = headAt(event.target)?.dataset.head;
+    if (!name || event.ctrlKey || event.metaKey) return; // the page of the head, in a tab of its own
     event.preventDefault();
     this.hovered = null; // what was chosen is shown, though the pointer is still there
     if (event.shiftKey && name !== head) this.go({ beside: name === beside ? null : name });
@@ -531,7 +518,6 @@ export class Atlas {
 
   // Dragging over the grid chooses a rectangle of heads.
   #brush(event) {
-    const headAt = (element) => element?.closest("[data-head]");
     const from = headAt(event.target);
     if (!from || event.button !== 0 || event.pointerType === "touch" || event.shiftKey) return;
     event.preventDefault(); // or the browser drags the link

@@ -3,9 +3,7 @@ import { html } from "./dom.js";
 import { wide } from "./forms.js";
 import { headName, step, written } from "./measures.js";
 
-// The numbers of the heads of a layer, and those that stand above a grid with small cells.
 export const headsOf = (run) => Array.from({ length: run.heads }, (_, at) => at + 1);
-export const everyFourth = (run) => headsOf(run).map((head) => (head % 4 ? "" : head));
 
 // The scale of the colours of a grid.
 export function scale(ends, isShare) {
@@ -15,14 +13,12 @@ export function scale(ends, isShare) {
     ${written(ends.at(-1), isShare)}</p>`;
 }
 
-// What stands in a cell, and what it says when it is pointed at.
-export function cellText(value, isShare) {
+// What stands in a cell.
+function cellText(value, isShare) {
   if (value === null) return "–";
   if (isShare) return String(Math.round(100 * value));
   return Math.abs(value) < 1 ? String(Number(value.toFixed(2))).replace("0.", ".") : value.toFixed(1);
 }
-
-export const cellTitle = (name, value) => `${name}: ${value === null ? "no value" : value.toFixed(3)}`;
 
 // A table with a row for each layer and a cell for each head.
 export function layerTable(run, cell, { corner = null, headings = headsOf(run) } = {}) {
@@ -33,18 +29,25 @@ export function layerTable(run, cell, { corner = null, headings = headsOf(run) }
     <tbody>${run.layer_numbers.map(row)}</tbody>`;
 }
 
-// A grid whose heads lead to `to(name)`. Of many heads the cells are small, without their numbers.
-export function gridOf(run, values, { ends, isShare, caption, to, chosen = null }) {
+// A grid whose heads lead to `to(name)`. Of many heads the cells are small, without their numbers, and of many
+// layers as wide as their column. `kinds` gives more classes of a cell, `on` the listeners of the table.
+export function gridOf(run, values, options) {
+  const { ends, isShare, caption, to, labels, chosen = null, kinds = () => [], on = {} } = options;
   const isSmall = run.heads > 16;
+  const isTall = !isSmall && run.layer_numbers.length > 16;
   const cell = (name) => {
     const value = values.get(name) ?? null;
-    const kind = step(value, ends);
-    const title = cellTitle(name, value);
-    return html`<td class=${name === chosen ? `${kind} chosen` : kind}><a href=${to(name)} title=${title}
-      aria-label=${`head ${title}`} data-head=${name}>${isSmall ? "" : cellText(value, isShare)}</a></td>`;
+    const title = `${name}: ${value === null ? "no value" : value.toFixed(3)}`;
+    const isChosen = name === chosen;
+    return html`<td class=${[step(value, ends), isChosen && "chosen", ...kinds(name)].filter(Boolean).join(" ")}><a
+      href=${to(name)} title=${title} data-head=${name} aria-label=${`head ${name}: ${written(value, isShare)}`}
+      aria-current=${isChosen ? "true" : null} tabindex=${on.keydown && !isChosen ? -1 : null}
+      >${isSmall ? "" : labels?.get(name) ?? cellText(value, isShare)}</a></td>`;
   };
-  const headings = isSmall ? everyFourth(run) : headsOf(run);
-  return html`${wide(caption, html`<table class=${isSmall ? "grid heads-small" : "grid"}>
-    <caption>${caption}</caption>
-    ${layerTable(run, cell, { corner: "Layer", headings })}</table>`)} ${scale(ends, isShare)}`;
+  const headings = headsOf(run).map((head) => (isSmall && head % 4 ? "" : head));
+  return html`<div class="as-file">${wide(caption, html`<table
+      class=${isSmall ? "grid heads-small" : isTall ? "grid heads-tall" : "grid"} @click=${on.click}
+      @pointerover=${on.pointerover} @pointerleave=${on.pointerleave} @pointerdown=${on.pointerdown}
+      @keydown=${on.keydown}><caption>${caption}</caption>
+    ${layerTable(run, cell, { corner: "Layer", headings })}</table>`)}</div>${scale(ends, isShare)}`;
 }
