@@ -431,11 +431,12 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     """What each head finds above the best fixed offset, and which head gains most on each relation.
 
     The rows are those of best_relation with a gain, of at least 10 dependents, and of each head the
-    first with 100 or more. `relations` has a row for each relation and direction: that of the head
+    first with 100 or more; of a text without such a relation, the first. `relations` has a row for each relation and direction: that of the head
     with the largest gain, and how many heads are `significant`.
     """
     every = bank.query("best_relation", run=run.name, **EVERY_RELATION)
-    frequent = pl.col("rank").filter(pl.col("n") >= _FREQUENT).min().over("layer", "head")
+    least = _FREQUENT if (every["n"] >= _FREQUENT).any() else _LEAST_TESTED
+    frequent = pl.col("rank").filter(pl.col("n") >= least).min().over("layer", "head")
     is_gain = (pl.col("gain") > 0) & (pl.col("n") >= _LEAST_TESTED)
     rows = every.filter(is_gain | (pl.col("rank") == frequent))
     best = every.with_columns(

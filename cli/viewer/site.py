@@ -52,7 +52,7 @@ _PATIENCE = 2
 
 # Views, whose pages are drawn in the browser by the modules of cli/viewer/page.
 _VIEWS = (
-    "/", "/heads", "/overview", "/map", "/head/{head}", "/head/{head}/examples", "/model", "/typed",
+    "/", "/map", "/head/{head}", "/head/{head}/examples", "/model", "/typed",
     "/sentences", "/sentence", "/compare", "/tables", "/tables/{name}", "/sql", "/bank",
 )  # fmt: skip
 NAV = (

@@ -362,7 +362,7 @@ def test_equal_heads_and_missing_values_are_told(
 def test_sentences_follow_the_measure(
     visitor: browsers.Visitor, runs: dict[str, str], by: str, heading: str
 ) -> None:
-    given = {"head": "2-1", "relation": "nsubj", "min_count": 10}
+    given = {"head": "2-1", "relation": "nsubj"}
     page = visitor.see("/", by=by, run=runs["single"], **given)
     assert heading in page.locator(".atlas-sentences").inner_text()
 

@@ -44,7 +44,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
         ("/", {}),
         ("/", {"relation": "obj", "run": runs["decoder"], "beside": "2-2"}),
         ("/", {"by": "entropy", "run": runs["plain"]}),
-        ("/", {"by": "gain", "min_count": 10}),
+        ("/", {"by": "gain"}),
         ("/map", {}),
         ("/head/1-1", {"relation": "obj"}),
         ("/head/1-1/examples", {"relation": "all", "breakdown": "wrong"}),

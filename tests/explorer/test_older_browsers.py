@@ -19,7 +19,7 @@ delete Array.fromAsync;
 for (const name of ["toSorted", "toReversed", "toSpliced", "with"]) delete Array.prototype[name];
 """
 PATHS = (
-    "/", "/map", "/overview?min_count=10", "/head/1-1?relation=obj", "/compare", "/model",
+    "/", "/map", "/?by=gain", "/head/1-1?relation=obj", "/compare", "/model",
     "/sentences?pattern=pattern { V -[obj]-> O }", f"/sentence?sentence={story(2)}&head=1-1",
     "/tables", "/tables/best_head?min_count=2",
 )  # fmt: skip

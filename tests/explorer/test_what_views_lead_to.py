@@ -184,7 +184,7 @@ def test_all_heads_on_one_sentence_are_small_maps(
 @pytest.mark.slow
 def test_the_overview_names_relations_that_are_above_chance(client: Client, explored: Path) -> None:
     """The heads are those of an untrained model: a relation above its offset is luck, or rare."""
-    page = seen(client, "/overview", min_count=10)
+    page = seen(client, "/", by="gain")
     with open_bank(explored) as bank:
         rows = bank.query("best_relation", min_count=10).to_dicts()
     values = {
@@ -204,8 +204,6 @@ def test_the_overview_names_relations_that_are_above_chance(client: Client, expl
         assert (labels[head], values[head]) == expected
     assert f"{len(certain)} of {len(rows)} heads" in page.text
     assert f"corrected for the {rows[0]['tried']:,} combinations" in page.text
-    empty = drawn(client, "/overview", min_count=100_000)
-    assert "No relation has 100000 dependents" in empty.fault
 
 
 @pytest.mark.slow

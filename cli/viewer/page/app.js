@@ -63,8 +63,7 @@ class App {
     const { path, given } = this.places.here();
     if (path !== this.path) scrollTo(0, 0);
     this.path = path;
-    const isAtlas = ["/", "/heads", "/overview"].includes(path);
-    const view = isAtlas ? await this.#showAtlas(given.run) : await this.#showView(path, given, turn);
+    const view = path === "/" ? await this.#showAtlas(given.run) : await this.#showView(path, given, turn);
     if (turn !== this.turn) return; // somebody went on meanwhile
     this.main.removeAttribute("aria-busy");
     await view?.after?.(this.main);

@@ -31,8 +31,7 @@ const REQUEST = "pattern { V -[obj]-> O }";
 const COREFERENT = "pattern { M ~ A; M [upos=PRON]; A << M }";
 // What an address may choose.
 const CHOICES = [
-  "run", "by", "relation", "direction", "stretch", "head", "beside", "min_count", "request", "dependent",
-  "governor",
+  "run", "by", "relation", "direction", "stretch", "head", "beside", "request", "dependent", "governor",
 ];
 
 // The grid before there are values.
@@ -86,9 +85,7 @@ export class Atlas {
   async read() {
     delete this.container.dataset.settled;
     const turn = this.turn = Symbol("turn"); // what is still loading is of an earlier address
-    const { path, given } = this.places.here();
-    const usual = path === "/overview" ? { by: "gain" } : {};
-    const [state, fault] = await attempt(() => this.#stateOf({ ...usual, ...given }));
+    const [state, fault] = await attempt(() => this.#stateOf(this.places.here().given));
     if (this.turn !== turn) return; // something was chosen meanwhile
     if (state) {
       await this.show(state);

@@ -41,7 +41,7 @@ export function gridOf(run, values, options) {
     const isChosen = name === chosen;
     return html`<td class=${[step(value, ends), isChosen && "chosen", ...kinds(name)].filter(Boolean).join(" ")}><a
       href=${to(name)} title=${title} data-head=${name} aria-label=${`head ${name}: ${written(value, isShare)}`}
-      aria-current=${isChosen ? "true" : null} tabindex=${on.keydown && !isChosen ? -1 : null}
+      aria-current=${isChosen ? "true" : null} tabindex=${!on.keydown ? null : isChosen ? 0 : -1}
       >${isSmall ? "" : labels?.get(name) ?? cellText(value, isShare)}</a></td>`;
   };
   const headings = headsOf(run).map((head) => (isSmall && head % 4 ? "" : head));

@@ -37,7 +37,7 @@ export const ofRelation = (relation) => ({ relation, subtypes: hasSubtype(relati
 // their scale. `options` are those of the connector.
 export async function valuesOf(bank, run, state, options) {
   const { by, relation, direction } = state;
-  if (by === "gain") return gainValues(bank, run, state.min_count, options);
+  if (by === "gain") return gainValues(bank, run);
   if (by === "request") return requestValues(bank, run, state);
   if (by === "ablation") return effectValues(bank, run);
   const measure = bank.measures.get(by);
@@ -101,18 +101,15 @@ function gridFacts(frame, valueOf, facts, rows = frame.rows) {
 
 export const isSignificant = ({ gain, p_corrected: p }) => gain > 0 && typeof p === "number" && p < 0.05;
 
-// What each head's best relation gains over its best fixed offset, where that is significant.
-async function gainValues(bank, run, minCount, options) {
-  const parameters = minCount ? { min_count: minCount } : {};
-  const all = minCount ? await bank.connector.answer(run.id, "best_relation", parameters, options)
-    : await bank.connector.frame(`/profiles/${run.id}.json`);
-  const frequent = all.rows.filter((row) => minCount || row.n >= FREQUENT);
-  const firsts = new Map([...frequent].reverse().map((row) => [headOf(row), row]));
-  const rows = frequent.filter((row) => firsts.get(headOf(row)) === row);
-  if (!rows.length) {
-    const fact = `No relation has ${minCount ?? FREQUENT} dependents or more.`;
-    throw new Fault(fact, "Give a smaller min_count.");
-  }
+// What each head's best relation gains over its best fixed offset, where that is significant. A small text has
+// no frequent relation: there all count that are tested.
+async function gainValues(bank, run) {
+  const all = await bank.connector.frame(`/profiles/${run.id}.json`);
+  const frequent = all.rows.filter((row) => row.n >= FREQUENT);
+  const counted = frequent.length ? frequent : all.rows;
+  const firsts = new Map([...counted].reverse().map((row) => [headOf(row), row]));
+  const rows = counted.filter((row) => firsts.get(headOf(row)) === row);
+  if (!rows.length) throw new Fault("No relation has ten dependents or more.", "Choose another measure.");
   const significant = rows.filter(isSignificant);
   const tried = thousands(rows[0].tried);
   return gridFacts(all, (row) => (isSignificant(row) ? row.gain : null), {
@@ -122,7 +119,7 @@ async function gainValues(bank, run, minCount, options) {
     remark: `${significant.length} of ${rows.length} heads ${significant.length === 1 ? "finds" : "find"}
       a relation significantly above it (p < 0.05, corrected for the ${tried} combinations of heads, directions
       and relations).${significant.length ? "" : ` Nothing is significant on ${thousands(run.sentences)} sentences.`}`,
-    analysis: "best_relation", parameters: { ...parameters, run: run.name }, columnValues: {},
+    analysis: "best_relation", parameters: { min_count: frequent.length ? null : 10, run: run.name }, columnValues: {},
   }, rows);
 }
 
