@@ -163,12 +163,16 @@ def test_the_heads_of_a_request_are_scored_in_one_step(
         for row in frame.filter(direction="dependent_to_head").to_dicts()
     }
     assert cells(page) == wanted
-    page.get_by_text("Sentences where it finds them").click()
-    page.wait_for_url(re.compile("/sentences"))
-    browsers.filled(page)
     head = max(wanted, key=lambda name: float(wanted[name]))
     narrowed = f"{OBJECTS} with {{ O =[{head}]=> V }}"
     hits = bank.find(narrowed, run=runs["single"], context=False).height
+    lists = page.locator(".atlas-sentences .examples")
+    assert lists.count() == 2
+    described = lists.nth(0).locator("svg").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert len(described) == min(hits, 3) and all(text.endswith(": found") for text in described)
+    page.locator(".atlas-sentences h3 a", has_text=f"all {hits}").first.click()
+    page.wait_for_url(re.compile("/sentences"))
+    browsers.filled(page)
     assert f"{hits} hit" in page.locator("main").inner_text()
 
 

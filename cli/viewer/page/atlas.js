@@ -8,7 +8,7 @@ import {
   strongestOf,
 } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
-import { foundAndMissed } from "./find.js";
+import { examplesOfRequest } from "./find.js";
 import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
@@ -243,7 +243,14 @@ export class Atlas {
   async #loadExamples(isCurrent) {
     const { connector, data, state: { run, head, beside, by } } = this;
     if (this.fault) return;
-    if (by === "request" && await addBestScore(this.bank, run, this.state, this.grid) && isCurrent()) this.update();
+    if (by === "request") {
+      const ofBest = addBestScore(this.bank, run, this.state, this.grid).then((isKnown) => isKnown && isCurrent() && this.update());
+      const row = this.grid.rows.get(head);
+      const examples = row ? await examplesOfRequest(this, run, this.state, head, row) : { total: 0 };
+      if (isCurrent()) this.#set({ examples });
+      await ofBest;
+      return;
+    }
     if (!this.#isOfRelation && by !== "gain") {
       if (!connector.isLive || !Object.hasOwn(this.bank.strongest, by)) return;
       const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES);
@@ -650,37 +657,24 @@ export class Atlas {
     else await this.show({ ...this.state });
   }
 
-  // Where the chosen head finds the pairs of a request, and where not.
-  #hits() {
-    const { grid, state } = this;
-    const { head, request, direction } = state;
-    const row = grid.rows.get(head);
-    if (!row) return html`<h2>Sentences</h2>${hint("The request finds no pair of words in this run.")}`;
-    const hits = (pattern) => this.#linkOfRun("/sentences", { head, pattern });
-    return html`<h2>Head ${head}: ${percent(row.accuracy)} of ${thousands(row.n)} pairs found</h2>
-      <p>Best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}; ${verdict(row)}.</p>
-      ${direction === "dependent_to_head" ? html`<p>${foundAndMissed(state, head, hits)}</p>` : null}
-      <p><a href=${hits(request)}>All hits of the request</a></p>`;
-  }
-
   #sentences() {
     const { state: { run, head, by }, examples, strongest, data, grid } = this;
     const search = (pattern) => this.#linkOfRun("/sentences", { head, pattern });
     const section = (content) => html`<h2>Sentences</h2>${content}`;
     const searching = html`<a href=${search()}>Search sentences</a> with this head.`;
     if (!data || !grid) return this.fault ? null : section(hint("…"));
-    if (by === "request") return this.#hits();
     if (by === "coreference") {
       return section(html`<p><a href=${search(COREFERENT)}>Pronouns with an antecedent before them</a>, and what
         the head does there. There an antecedent competes with all other words; in the grid only with the head
         words of earlier mentions.</p>`);
     }
-    const isOfHead = this.#isOfRelation || by === "gain";
-    if (isOfHead && !data.relations.length) {
+    const isRequest = by === "request";
+    const isOfRelation = this.#isOfRelation || by === "gain";
+    if (isOfRelation && !data.relations.length) {
       return section(hint(html`The corpus has no dependencies to judge a head by. ${searching}`));
     }
-    if (!isOfHead && !Object.hasOwn(this.bank.strongest, by)) return section(hint(searching));
-    if (isOfHead && !this.#judged()) {
+    if (!isOfRelation && !isRequest && !Object.hasOwn(this.bank.strongest, by)) return section(hint(searching));
+    if (isOfRelation && !this.#judged()) {
       return section(hint(`Head ${head} finds no relation significantly more often than a fixed offset.`));
     }
     if (!examples && !strongest && !this.connector.isLive) return section(showSentences(() => this.#goLive()));
@@ -693,11 +687,17 @@ export class Atlas {
           : hint("No sentence of 5 to 14 words has any.")}`;
     }
     const { relation, direction, total, counts } = examples;
-    if (!total) return section(hint(`No word of the run is a dependent of ${relation} in this direction.`));
-    const toAll = (breakdown) => this.#toExamples(examples, breakdown);
+    if (!total) {
+      return section(hint(isRequest ? "The request finds no pair of words in this run."
+        : `No word of the run is a dependent of ${relation} in this direction.`));
+    }
+    const pattern = (breakdown) => examples.patternOf(breakdown);
+    const toAll = (breakdown) => (!isRequest ? this.#toExamples(examples, breakdown)
+      : pattern(breakdown) && search(pattern(breakdown)));
     // The grid counts the roots too, which have no head to find.
     const n = Math.max(total, relation === "all" ? grid.rows.get(head)?.n ?? 0 : 0);
-    return html`<h2>Head ${head}, ${relation}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
+    return html`<h2>Head ${head}, ${relation ?? "request"}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
+      ${isRequest ? html`<p><a href=${search(this.state.request)}>All hits of the request</a></p>` : null}
       ${n > total ? hint(`${thousands(n - total)} of them are roots, which have no head: they count as missed, and`
         + " are not listed.") : null}
       ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}

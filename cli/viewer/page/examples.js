@@ -87,8 +87,9 @@ export function countsOf(changes) {
 export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
   const list = (kind, heading) => {
     const own = examples.lines.filter((line) => line.breakdown === kind);
-    const all = html`<a href=${toAll(kind)}>all ${thousands(examples.counts[kind])}</a>`;
-    return own.length ? html`<h3>${heading}: ${all}</h3>
+    const [number, href] = [examples.counts[kind], toAll(kind)];
+    const all = `all ${thousands(number)}`;
+    return number ? html`<h3>${heading}: ${href ? html`<a href=${href}>${all}</a>` : all}</h3>
       ${exampleList(link, run, head, examples, own, width)}` : null;
   };
   return html`${KEY}${list("right", "Found")}${list("wrong", "Missed")}`;

@@ -3,6 +3,7 @@ import { columnsAsText, compared, Frame, groupBy } from "./cells.js";
 import { command, literal, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html, render } from "./dom.js";
+import { examplesOfBothKinds, judgedLines, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { button, choice, faultBox, field, hint, moreOptions, note, runBox, runLine, tick, wide } from "./forms.js";
 import { gridOf } from "./grids.js";
@@ -11,6 +12,7 @@ import { headline } from "./profile.js";
 import { numberClass, pages, table } from "./tables.js";
 
 const MOST_HITS = 10_000;
+const EXAMPLES = 3; // of what a head finds of a request, and of what it misses
 const AROUND = 10; // words left and right of a hit
 const MOST_COLUMNS = 12; // of a cross table
 const REQUEST = "pattern { V -[obj]-> O }";
@@ -54,12 +56,12 @@ export async function findView(context) {
         verbs and their objects. <code>pattern { V -[obj]-> O; O =[3-1]=> V }</code>: only objects whose
         strongest attention from head 3-1 goes to the verb. <i>Count by</i> a key (<code>O.upos</code>) counts
         the hits; two keys (<code>V.lemma, O.upos</code>) give a cross table.</p>`}
-      ${examples(context, !request)}`,
+      ${exampleRequests(context, !request)}`,
   };
 }
 
 // The saved relations of the bank, and other requests to begin with.
-function examples(context, isOpen) {
+function exampleRequests(context, isOpen) {
   const { saved, examples: others } = context.bank;
   const all = [...saved, ...others.map((request) => ({ request }))];
   const item = ({ name, request }) => html`<li>${name ? `${name}: ` : ""}
@@ -204,32 +206,53 @@ async function showScores(context, options, nodes, section, isAsked = context.co
   const { run, grid, best } = scores;
   const toAtlas = (changes) => context.link("/", { ...state, ...changes });
   const back = toAtlas({ dependent: governor, governor: dependent });
-  const choose = (head) => draw(html`
+  const toHits = (pattern, head) => context.link("/sentences", { pattern, head, run: context.run });
+  let chosen = best;
+  const show = (head, examples) => draw(html`
     ${grid.frame.notes.map(note)}
     <p class="headline">${headline(head, grid.rows.get(head), `pairs from ${dependent} to ${governor}`)}</p>
-    <p>${foundAndMissed(state, head, (pattern) => (
-      context.link("/sentences", { pattern, head, run: context.run })))}</p>
     ${gridOf(run, grid.values, {
       ends: grid.ends, isShare: true, caption: `Accuracy from ${dependent} to ${governor}`, chosen: head,
-      to: (name) => toAtlas({ head: name }),
+      to: (name) => toAtlas({ head: name }), on: { click },
     })}
     ${hint(html`<a href=${toAtlas({ head })}>In the atlas</a> ·
-      <a href=${back}>from ${governor} to ${dependent}</a>`)}`);
-  choose(best);
-  if (await addBestScore(bank, run, state, grid)) choose(section.querySelector(".chosen a")?.dataset.head ?? best);
-  section.addEventListener("click", (event) => {
+      <a href=${back}>from ${governor} to ${dependent}</a>`)}
+    ${examples && examplesOfBothKinds(examples, context.app.places.link, run, head, widthIn(section),
+      (kind) => toHits(examples.patternOf(kind), head))}`);
+  const click = (event) => {
     const head = event.target.closest("[data-head]")?.dataset.head;
     if (!grid.rows.has(head) || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     choose(head);
-  });
+  };
+  const choose = async (head) => {
+    chosen = head;
+    show(head, null);
+    const [examples] = await attempt(() => examplesOfRequest(context, run, state, head, grid.rows.get(head)));
+    if (chosen === head) show(head, examples);
+  };
+  choose(best);
+  if (await addBestScore(bank, run, state, grid)) choose(chosen);
 }
 
-// Links to the sentences in which a head finds the pairs of a request, and to those where it misses them.
-export function foundAndMissed({ request, dependent, governor }, head, link) {
-  const edge = `${dependent} =[${head}]=> ${governor}`;
-  return html`<a href=${link(`${request} with { ${edge} }`)}>Sentences where it finds them</a> ·
-    <a href=${link(`${request} without { ${edge} }`)}>where it misses them</a>`;
+// Pairs of a request that a head finds, and that it misses, of words in one sentence; and the requests for all of
+// them. A request can say this only from the dependent, and a published page would load Python for it.
+export async function examplesOfRequest({ bank, connector }, run, state, head, row) {
+  const { request, dependent, governor, direction } = state;
+  const isOfDependent = direction === bank.directions[0];
+  const narrowed = (kind) => (
+    `${request} ${kind === "right" ? "with" : "without"} { ${dependent} =[${head}]=> ${governor} }`);
+  const hits = await Promise.all((isOfDependent && connector.isServer ? ["right", "wrong"] : []).map(async (breakdown) => {
+    const given = { request: narrowed(breakdown), run: run.name, sample: EXAMPLES };
+    const { rows } = await connector.frame("/hits.json", given);
+    return rows.filter((hit) => !hit[`${dependent}.sentence`] && !hit[`${governor}.sentence`])
+      .map((hit) => ({ ...hit, breakdown, dependent: hit[dependent], gold: hit[governor] }));
+  }));
+  const right = Math.round(row.accuracy * row.n);
+  return {
+    lines: await judgedLines(connector, run, head, { direction }, hits.flat()), direction,
+    total: row.n, counts: { right, wrong: row.n - right }, patternOf: (kind) => (isOfDependent ? narrowed(kind) : null),
+  };
 }
 
 const plural = (count) => (count === 1 ? "hit" : "hits");
