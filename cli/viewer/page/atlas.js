@@ -68,7 +68,8 @@ export class Atlas {
   shared = null; // how many dependents the chosen head and the one beside it find, each and both
   history = []; // the best head of the relation at each step of a training
   fault = null; // why there is no grid
-  faults = []; // what is wrong with the address, and why there are no sentences
+  faults = []; // what is wrong with the address
+  lost = null; // why there are no sentences
   hovered = null; // the head under the pointer
   brushed = new Set(); // heads whose mean is shown
   isPlaying = false;
@@ -166,7 +167,7 @@ export class Atlas {
     delete this.container.dataset.settled;
     const [, fault] = await attempt(() => this.#load(state, isCurrent));
     if (!isCurrent()) return;
-    if (fault) this.#set({ faults: [...this.faults, fault] });
+    if (fault) this.#set({ lost: fault });
     this.container.dataset.settled = "";
     this.app.main.dataset.address = this.places.address();
     const { run, relation, direction, head } = state;
@@ -179,7 +180,7 @@ export class Atlas {
     const [grid, fault] = await attempt(() => valuesOf(this.bank, run, state));
     if (!isCurrent()) return;
     state.head ??= (grid && highest(grid.values)) ?? headName(run.layer_numbers[0], 1);
-    this.#set({ state, grid, fault, examples: null, strongest: null, shared: null, history: [] });
+    this.#set({ state, grid, fault, lost: null, examples: null, strongest: null, shared: null, history: [] });
     const data = await heads;
     // A saved relation, one with a subtype, or all: it is tested by itself.
     const isTested = !this.#isOfRelation || data.scores.has(state.relation)
@@ -323,7 +324,7 @@ export class Atlas {
         <section class="atlas-head" aria-label="One head">
           ${brushed.size > 1 ? this.#mean() : this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
-          "sentences", [grid, state, data, examples, strongest, this.shared], () => this.#sentences(),
+          "sentences", [grid, state, data, examples, strongest, this.shared, this.lost], () => this.#sentences(),
         )}</section>
         ${this.#cached("breakdowns", [state, examples], () => this.#breakdowns())}
       </div>
@@ -653,7 +654,7 @@ export class Atlas {
 
   async #goLive() {
     const [, fault] = await attempt(() => this.connector.open());
-    if (fault) this.#set({ faults: [...this.faults, fault] });
+    if (fault) this.#set({ lost: fault });
     else await this.show({ ...this.state });
   }
 
@@ -677,7 +678,10 @@ export class Atlas {
     if (isOfRelation && !this.#judged()) {
       return section(hint(`Head ${head} finds no relation significantly more often than a fixed offset.`));
     }
-    if (!examples && !strongest && !this.connector.isLive) return section(showSentences(() => this.#goLive()));
+    if (!examples && !strongest && !this.connector.isLive) {
+      return section(html`${faultBox(this.lost)}${showSentences(() => this.#goLive())}`);
+    }
+    if (this.lost) return section(faultBox(this.lost));
     if (!examples && !strongest) return section(hint("Loading…"));
     const room = this.container.querySelector(".atlas-sentences")?.clientWidth || 460;
     const width = Math.max(300, Math.min(620, room));
