@@ -25,17 +25,17 @@
 -- column run varchar: name of the run
 -- column model varchar: name of its model
 -- column corpus, language
--- column is_whole boolean: whether the run is over its whole corpus, and not a part of it (--limit)
 -- column n, layer, head, direction, accuracy, low, high, offset, offset_accuracy
 -- column control_accuracy double: the highest accuracy of a head of random weights; null without a control
 -- column excess double: accuracy minus control_accuracy
--- column control_run varchar: name of the control with that accuracy, of equals the first
--- column control_n bigint: dependents that the control is scored on: n, unless it is over another part of the corpus
--- column control_seeds bigint: controls of the run, one per seed of random weights
 -- column held_out_accuracy double: accuracy on every second document (or sentence) of the best head of the others
 -- column held_out_gain double: held_out_accuracy minus the accuracy there of the offset that is best on the others
 -- column p_value double: how likely held_out_gain is by chance; null where the half has fewer than 5 clusters
 -- column p_corrected double: p_value, corrected for the relations; null for one with fewer than 10 dependents in a half
+-- column is_whole boolean: whether the run is over its whole corpus, and not a part of it (--limit)
+-- column control_run varchar: name of the control with control_accuracy, of equals the first
+-- column control_n bigint: dependents that the control is scored on: n, unless it is over another part of the corpus
+-- column control_seeds bigint: controls of the run, one per seed of random weights
 -- column findable, overall
 with competitor as materialized (
     select
@@ -156,7 +156,7 @@ relation_size as (
 select
     best.relation,
     competitor.name as run,
-    competitor.model, competitor.corpus, competitor.language, competitor.is_whole,
+    competitor.model, competitor.corpus, competitor.language,
     best.n, best.layer, best.head, best.direction, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
@@ -164,13 +164,14 @@ select
     baseline.accuracy as offset_accuracy,
     best_control.accuracy as control_accuracy,
     share_above(best.correct, best.n, best_control.correct, best_control.n) as excess,
-    best_control.name as control_run,
-    best_control.n as control_n,
-    coalesce(control_count.seeds, 0) as control_seeds,
     held_out.accuracy as held_out_accuracy,
     test.difference as held_out_gain,
     test.p_value,
     case when best.relation = 'all' then test.p_value else test.p_corrected end as p_corrected,
+    competitor.is_whole,
+    best_control.name as control_run,
+    best_control.n as control_n,
+    coalesce(control_count.seeds, 0) as control_seeds,
     best.findable, best.overall
 from best
 inner join competitor on competitor.id = best.run
