@@ -326,13 +326,6 @@ MEASURES = {
     "duplicate_token_head.weight": HeadMeasure(
         "Attention to the same token before", "duplicate_token_head", "weight", "decoder"
     ),
-    "sink_head.weight": HeadMeasure(
-        "Attention to the first token, mean over inputs", "sink_head", "weight", "decoder"
-    ),
-    "previous_token_head.weight": HeadMeasure(
-        "Attention to the token before, where there is one", "previous_token_head", "weight",
-        "decoder",
-    ),
     "special_tokens.other": HeadMeasure(
         "Attention to all other tokens", "special_tokens", "other"
     ),
@@ -363,7 +356,6 @@ MEASURES = {
 STRONGEST = {
     "previous": "previous", "self": "self", "next": "next", "cls": "cls", "sep": "sep",
     "punctuation": "punctuation", "special_tokens.first": "first", "sink_head.sink": "first",
-    "sink_head.weight": "first", "previous_token_head.weight": "previous",
 }  # fmt: skip
 
 # The small grids of the atlas: the key of a measure (or gain, the best relation), and a title.
@@ -431,8 +423,9 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     """What each head finds above the best fixed offset, and which head gains most on each relation.
 
     The rows are those of best_relation with a gain, of at least 10 dependents, and of each head the
-    first with 100 or more; of a text without such a relation, the first. `relations` has a row for each relation and direction: that of the head
-    with the largest gain, and how many heads are `significant`.
+    first with 100 or more, or, of a text without such a relation, the first. `relations` has a row
+    for each relation and direction: that of the head with the largest gain, and how many heads are
+    `significant`.
     """
     every = bank.query("best_relation", run=run.name, **EVERY_RELATION)
     least = _FREQUENT if (every["n"] >= _FREQUENT).any() else _LEAST_TESTED

@@ -83,7 +83,8 @@ def test_measures_are_told_apart_by_their_titles() -> None:
 def test_each_grid_of_heads_is_a_measure() -> None:
     """But for those that another measure shows: the weights beside norms, and the gain of each."""
     elsewhere = {"special_tokens_by_measure.weight_on_cls", "best_relation.gain",
-                 "special_tokens_by_measure.weight_on_sep"}  # fmt: skip
+                 "special_tokens_by_measure.weight_on_sep", "sink_head.weight",
+                 "previous_token_head.weight"}  # fmt: skip
     drawn = set()
     for name, analysis in analyses().items():
         plot, names = analysis.plot, {parameter.name for parameter in analysis.parameters}

@@ -14,7 +14,7 @@ import pytest
 import torch
 import transformers
 from bank_factory import BankFactory
-from explored_pages import HOST, PORT, TOKEN, Client, Read, drawn, exploring, seen, story, taken
+from explored_pages import HOST, PORT, TOKEN, Client, Read, exploring, seen, story, taken
 from fixture_types import Models
 from starlette.testclient import TestClient
 
