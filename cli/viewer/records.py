@@ -469,10 +469,12 @@ def effects_record(bank: Bank, run: Run) -> dict[str, Any]:
     the run in `bank_record`; of each set of edges, for all words and for those that lost one.
     """
     with bank.backend.answering():
-        each = dict(bank.backend.internal("contents/ablations_of_each").rows()).get(run.id)
+        ablations = dict(bank.backend.internal("contents/ablations_of_each").rows())
     frame = bank.query("ablation_effect", classification="cut", run=run.name)
     is_head = pl.col("edges").is_null() & pl.col("heads").str.contains(r"^\d+-\d+$")
-    is_of_head = is_head & (pl.col("class") == "all") & (pl.col("ablation") == each)
+    is_of_head = (
+        is_head & (pl.col("class") == "all") & (pl.col("ablation") == ablations.get(run.id, ""))
+    )
     is_of_edges = pl.col("edges").is_not_null() & pl.col("class").is_in(["all", "cut"])
     return frame_record(frame.filter(outcome="surprisal").filter(is_of_head | is_of_edges))
 

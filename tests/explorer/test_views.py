@@ -278,7 +278,7 @@ def test_a_head_tells_what_got_worse_without_it(
         (row,) = bank.query("ablation_effect", run=runs["decoder"]).to_dicts()
     with exploring(own) as client:
         page = seen(client, "/head/2-3", run=runs["decoder"])
-        assert "Ablation" in page.text and f"Run: {runs['decoder']}" in page.text
+        assert "Ablation" in page.text and f"--run {runs['decoder']}" in page.text
         (shown,) = (cells for cells in page.rows if cells[:2] == ["two", "two heads"])
         assert shown[2:4] == ["1-1, 2-3", "zero"]
         assert [shown[at] for at in (6, 7, 8)] == [
@@ -607,5 +607,5 @@ def test_hostile_words_are_words(client: Client, runs: dict[str, str]) -> None:
 
 @pytest.mark.slow
 def test_a_relation_that_no_word_has_is_told_on_the_page_of_a_head(client: Client) -> None:
-    page = seen(client, "/head/1-2", relation="objx")
-    assert "has the relation objx" in page.text and "Did you mean obj" in page.text
+    fault = drawn(client, "/head/1-2", relation="objx").fault
+    assert "has the relation objx" in fault and "Did you mean obj" in fault

@@ -7,7 +7,6 @@ import { examplesView } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { findView } from "./find.js";
 import { faultBox, hint, note } from "./forms.js";
-import { headView } from "./head.js";
 import { mapView } from "./map.js";
 import { modelView, sentenceView, typedView } from "./sentence.js";
 import { analysisView, bare, contentsView, EXAMPLE, statementView, tablesView } from "./tables.js";
@@ -15,7 +14,6 @@ import { tools } from "./tools.js";
 
 const VIEWS = [
   [/^\/map$/, mapView, "Map of the heads"],
-  [/^\/head\/[^/]+$/, headView, "Head"],
   [/^\/head\/[^/]+\/examples$/, examplesView, "Examples"],
   [/^\/sentences$/, findView, "Sentences"],
   [/^\/sentence$/, sentenceView, "Sentence"],
@@ -63,21 +61,24 @@ class App {
     const { path, given } = this.places.here();
     if (path !== this.path) scrollTo(0, 0);
     this.path = path;
-    const view = path === "/" ? await this.#showAtlas(given.run) : await this.#showView(path, given, turn);
+    const isAtlas = /^\/(head\/[^/]+)?$/.test(path);
+    const view = isAtlas ? await this.#showAtlas(path, given.run) : await this.#showView(path, given, turn);
     if (turn !== this.turn) return; // somebody went on meanwhile
     this.main.removeAttribute("aria-busy");
     await view?.after?.(this.main);
     if (turn === this.turn) this.main.dataset.address = address;
   }
 
-  async #showAtlas(run) {
-    if (!this.atlas) {
+  // All heads, or the page of one.
+  async #showAtlas(path, run) {
+    const title = path === "/" ? "Atlas of heads" : `Head ${path.split("/")[2]}`;
+    if (this.atlas?.path !== path) {
       this.main.replaceChildren();
-      render(html`<h1>Atlas of heads</h1><div id="atlas"></div>`, this.main);
-      this.atlas = new Atlas(this, this.main.querySelector("#atlas"));
+      render(html`<h1>${title}</h1><div id="atlas"></div>`, this.main);
+      this.atlas = new Atlas(this, this.main.querySelector("#atlas"), path);
     }
     this.main.removeAttribute("aria-busy");
-    this.#name("Atlas of heads", "/", { run });
+    this.#name(title, path, { run });
     await this.atlas.read();
   }
 

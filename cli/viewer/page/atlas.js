@@ -1,5 +1,6 @@
 // The atlas: all heads as a grid, the chosen one as a profile, and sentences that it gets right and
-// wrong. All three are linked: what is chosen in one changes the others, and stands in the address.
+// wrong. All three are linked: what is chosen in one changes the others, and stands in the address. The
+// page of one head is the same without the grid.
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
@@ -14,6 +15,7 @@ import {
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
 import { gridOf, headsOf } from "./grids.js";
+import { filesOfHead, tablesOfHead } from "./head.js";
 import {
   addBestScore, checkHead, FAMILY, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
   written,
@@ -24,7 +26,7 @@ import {
 } from "./profile.js";
 import { tools } from "./tools.js";
 
-const EXAMPLES = 3;
+const EXAMPLES = { atlas: 3, head: 12 }; // of a kind
 const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
 // Its pairs are from the pronoun to its antecedent.
@@ -78,8 +80,10 @@ export class Atlas {
   relations = null; // what its heads find
   rest = null; // where their attention goes, and the small grids
 
-  constructor(app, container) {
-    Object.assign(this, { app, container, bank: app.bank, connector: app.connector, places: app.places });
+  // `path` is that of the page, /head/3-1 of one with a single head.
+  constructor(app, container, path) {
+    Object.assign(this, { app, container, path, bank: app.bank, connector: app.connector, places: app.places });
+    this.name = path === "/" ? null : path.split("/")[2];
   }
 
   // Show what the address says.
@@ -111,10 +115,14 @@ export class Atlas {
   async #stateOf(given) {
     const { bank } = this;
     if (!bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
-    const context = new Context(this.app, "/", given);
+    const context = new Context(this.app, this.path, given);
     const run = context.runOf(given.run, bank.defaults.best_head ?? bank.shown) ?? bank.runs[0];
     const state = Object.fromEntries(CHOICES.map((name) => [name, given[name] ?? null]));
     Object.assign(state, { run, stretch: context.flag("stretch") });
+    if (this.name) {
+      checkHead(run, pairOf(this.name));
+      Object.assign(state, { head: this.name, by: "relation" });
+    }
     this.faults = [];
     const check = (name, isRight) => {
       if (!state[name]) return;
@@ -136,11 +144,14 @@ export class Atlas {
       // While it is computed, the heads stand there without values.
       const waiting = { ...state, by: state.by ?? "relation", relation: state.relation ?? "all" };
       if (!this.grid) this.#set({ state: waiting });
-      // The relation that some head finds most above a fixed offset, if any does; without trees, a behaviour.
-      const { relations } = await this.#dataOf(run);
+      // The relation that some head, or that of the page, finds most above a fixed offset, if any; without trees, a
+      // behaviour.
+      const data = await this.#dataOf(run);
+      const { relations } = data;
       const significant = relations.filter((row) => row.significant);
       const frequent = significant.filter((row) => row.n >= FREQUENT);
-      const [top] = [...(frequent.length ? frequent : significant)].sort((one, other) => other.gain - one.gain);
+      const ofAll = [...(frequent.length ? frequent : significant)].sort((one, other) => other.gain - one.gain);
+      const [top] = !this.name ? ofAll : given.direction ? [] : profileOf(data, this.name).relations;
       if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
       state.by ??= relations.length || state.relation ? "relation" : "previous";
     }
@@ -193,7 +204,9 @@ export class Atlas {
     }
     if (!isCurrent()) return;
     this.update();
-    this.rest ??= Promise.all([this.#loadBeside(run), this.#loadBehaviours(run), this.#loadSmall(run)]);
+    this.rest ??= Promise.all([
+      this.#loadBeside(run), this.#loadBehaviours(run), this.name ? this.#loadTables(run) : this.#loadSmall(run),
+    ]);
     await Promise.all([this.#loadExamples(isCurrent), this.#loadHistory(isCurrent)]);
     await this.rest;
   }
@@ -206,6 +219,11 @@ export class Atlas {
   async #loadBehaviours(run) {
     const [behaviours, effects] = await Promise.all([behavioursOf, effectsOf].map((of) => of(this.bank, run)));
     if (this.ofRun === run) this.#set({ data: { ...this.data, behaviours, effects } });
+  }
+
+  async #loadTables(run) {
+    const tables = await tablesOfHead(new Context(this.app, this.path, this.places.here().given), run, this.name);
+    if (this.ofRun === run) this.#set({ tables });
   }
 
   // The small grids, as their answers come.
@@ -254,14 +272,15 @@ export class Atlas {
     }
     if (!this.#isOfRelation && by !== "gain") {
       if (!connector.isLive || !Object.hasOwn(this.bank.strongest, by)) return;
-      const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES);
+      const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES.atlas);
       if (isCurrent()) this.#set({ strongest });
       return;
     }
     const judged = this.#judged();
     if (!judged || !data.relations.length) return;
     const of = { relation: judged.relation, direction: judged.direction };
-    const [examples, fault] = await attempt(() => examplesOf(connector, run, head, of, EXAMPLES));
+    const most = this.name && connector.isServer ? EXAMPLES.head : EXAMPLES.atlas;
+    const [examples, fault] = await attempt(() => examplesOf(connector, run, head, of, most));
     if (!isCurrent()) return;
     if (fault && connector.isLive) throw fault; // a published page has the examples of best heads
     this.#set({ examples });
@@ -272,7 +291,7 @@ export class Atlas {
       const { relation, direction } = judged;
       const sides = { head_a: head, direction_a: direction, head_b: beside, direction_b: direction };
       const path = `/changes/${run.id}/${run.id}.json`;
-      const changes = await connector.get(path, { relation, ...sides, most: EXAMPLES });
+      const changes = await connector.get(path, { relation, ...sides, most: EXAMPLES.atlas });
       const only = await Promise.all([["only_a", head], ["only_b", beside]].map(async ([kind, name]) => (
         [name, await judgedLines(connector, run, name, of, changes
           .filter((row) => row.kind === kind && row.n === null).map((row) => ({ ...row, breakdown: "right" })))])));
@@ -283,7 +302,7 @@ export class Atlas {
 
   // Change some of the state, in the address too.
   go(changes) {
-    this.places.push(this.#link("/", changes));
+    this.places.push(this.name ? this.#link(this.path, { ...changes, head: null, by: null }) : this.#link("/", changes));
     this.brushed = new Set();
     return this.show({ ...this.state, ...changes });
   }
@@ -312,6 +331,7 @@ export class Atlas {
   }
 
   #page() {
+    if (this.name) return this.#pageOfHead();
     const { grid, state, data, examples, strongest, brushed, small, missing, faults } = this;
     return html`${this.#introduction()}
       ${grid?.frame.notes.map(note)}
@@ -329,6 +349,23 @@ export class Atlas {
         ${this.#cached("breakdowns", [state, examples], () => this.#breakdowns())}
       </div>
       ${grid ? this.#cached("tools", [grid, state], () => this.#tools()) : null}`;
+  }
+
+  #pageOfHead() {
+    const { grid, state, data, examples, faults, fault, tables } = this;
+    const judged = this.#judged();
+    const context = new Context(this.app, this.path, { ...state, head: null, by: null, run: state.run.name });
+    return html`${this.#introduction()}${faults.map(faultBox)}${data?.relations.length ? faultBox(fault) : null}
+      ${this.#controls()}
+      <div class="columns">
+        <section class="atlas-head as-file">${this.#head()}
+          ${examples?.total ? this.#bars() : null}</section>
+        <section class="atlas-sentences as-file">${this.#sentences()}</section>
+        ${tables}</div>
+      ${data ? tools(context, {
+        answered: state.run.name, isDrawn: true,
+        ...filesOfHead(context, state.run, this.name, profileOf(data, this.name).relations, judged.relation),
+      }) : null}`;
   }
 
   // The figures of the grid as files, and the commands that give them.
@@ -363,7 +400,7 @@ export class Atlas {
           @change=${(event) => to(Number(event.target.value))}></label>
       ${button(this.isPlaying ? "Stop" : "Play", () => this.#play(here))}
       ${historyOf(steps, here, this.history)}
-      ${steps.map(([at, run]) => html`<a href=${this.#link("/", { run: { name: run } })}
+      ${steps.map(([at, run]) => html`<a href=${this.#link(this.path, { run: { name: run } })}
         aria-current=${run === name ? "page" : null}>${thousands(at)}</a>`)}</nav>`;
   }
 
@@ -391,7 +428,7 @@ export class Atlas {
     const control = bank.runs.find((other) => other.id === run.control);
     const size = `${run.layer_numbers.length} layers of ${run.heads} heads`;
     const names = bank.runs.map(({ name }) => name);
-    const change = (name) => this.go({ run: this.#runNamed(name), head: null, beside: null });
+    const change = (name) => this.go({ run: this.#runNamed(name), head: this.name, beside: null });
     return html`<p class="lead">${run.model}, ${size}, over ${run.corpus_name}:
       ${thousands(run.sentences)} sentences, ${thousands(run.words)} words.
       ${control ? html`Beside it: the same model with random weights.` : null}
@@ -405,15 +442,15 @@ export class Atlas {
     measures.splice(1, 0, ["gain", "Best relation of each head", "Relations"]);
     if (state.request) measures.splice(2, 0, ["request", "Accuracy on a request", "Relations"]);
     const hasDirection = bank.measures.get(state.by)?.has_direction || state.by === "request";
-    const change = (name) => ({ change: (value) => this.go({ [name]: value, head: null }) });
+    const change = (name) => ({ change: (value) => this.go({ [name]: value, head: this.name }) });
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
-      ${choice("Measure", "measure", measures, state.by, change("by"))}
+      ${this.name ? null : choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
         ${this.#isOfRelation ? relationBox(this, state.relation, { ...change("relation"), of: this.data?.relations, run: state.run }) : null}
         ${hasDirection ? directionBox(this, state.direction, { run: state.run, ...change("direction") }) : null}</div>
     </form>
     ${this.#steps()}
-    ${this.#request()}`;
+    ${this.name ? null : this.#request()}`;
   }
 
   #request() {
@@ -580,14 +617,15 @@ export class Atlas {
         @change=${(event) => this.#hold(event.target)}></label>`;
     const way = hovered && hovered !== state.head ? html`<span class="hint">click to choose it,
       shift-click to compare it with ${state.head}</span>` : null;
-    const toHead = this.#link(`/head/${head}`, { head: null, beside: null });
-    return html`<h2>Head ${head} ${way}</h2>
+    const [name, to] = this.name ? ["This head in the atlas", this.#link("/")]
+      : [`All about head ${head}`, this.#link(`/head/${head}`, { head: null, beside: null })];
+    return html`${this.name ? null : html`<h2>Head ${head} ${way}</h2>`}
       <p class="headline">${this.#headline(head)}</p>
       ${this.#losses(head).map(hint)}
       ${drawProfile(profileOf(data, head, other), other && profileOf(data, other, head), this.#judged() ?? state, choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${hint(beside)}
-      ${hint(html`<a href=${toHead}>All about head ${head}</a> ·
+      ${hint(html`<a href=${to}>${name}</a> ·
         <a href=${this.#linkOfRun("/sentences", { head })}>Search sentences with it</a>`)}`;
   }
 
@@ -719,8 +757,12 @@ export class Atlas {
   #breakdowns() {
     const { examples, state } = this;
     if (!examples?.total || state.by === "request") return null;
-    return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">
-      ${dependentBars(examples.dependents)}
-      ${errorBars(examples.errors, (breakdown, value) => this.#toExamples(examples, breakdown, value))}</section>`;
+    return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">${this.#bars()}</section>`;
+  }
+
+  #bars() {
+    const { examples } = this;
+    return html`${dependentBars(examples.dependents)}
+      ${errorBars(examples.errors, (breakdown, value) => this.#toExamples(examples, breakdown, value))}`;
   }
 }
