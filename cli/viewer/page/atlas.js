@@ -204,21 +204,15 @@ export class Atlas {
     }
     if (!isCurrent()) return;
     this.update();
+    const loadDetails = async (detailsOf) => {
+      const details = await detailsOf(this.bank, run);
+      if (this.ofRun === run) this.#set({ data: { ...this.data, ...details } });
+    };
     this.rest ??= Promise.all([
-      this.#loadBeside(run), this.#loadBehaviours(run), this.name ? this.#loadTables(run) : this.#loadSmall(run),
+      ...[besideOf, behavioursOf, effectsOf].map(loadDetails), this.name ? this.#loadTables(run) : this.#loadSmall(run),
     ]);
     await Promise.all([this.#loadExamples(isCurrent), this.#loadHistory(isCurrent)]);
     await this.rest;
-  }
-
-  async #loadBeside(run) {
-    const beside = await besideOf(this.bank, run);
-    if (this.ofRun === run) this.#set({ data: { ...this.data, ...beside } });
-  }
-
-  async #loadBehaviours(run) {
-    const [behaviours, effects] = await Promise.all([behavioursOf, effectsOf].map((of) => of(this.bank, run)));
-    if (this.ofRun === run) this.#set({ data: { ...this.data, behaviours, effects } });
   }
 
   async #loadTables(run) {

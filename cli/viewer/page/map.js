@@ -81,7 +81,7 @@ export async function mapView(context) {
 
 // Where the attention of some heads goes, in the mean.
 async function showMeans(bank, run, heads, section) {
-  const behaviours = heads.size > 1 ? await behavioursOf(bank, run) : null;
+  const { behaviours } = heads.size > 1 ? await behavioursOf(bank, run) : {};
   if (section.isConnected) render(behaviours && drawMeans(heads, behaviours), section);
 }
 

@@ -38,7 +38,7 @@ export async function besideOf(bank, run) {
   return { heldOut, control };
 }
 
-// Where the attention of all heads of a run goes, beside uniform attention and the control.
+// `behaviours`: where the attention of all heads of a run goes, beside uniform attention and the control.
 export async function behavioursOf(bank, run) {
   const behaviour = async ([label, analysis, column, chance, unit]) => {
     const [own, control] = await Promise.all([run.id, run.control].map((id) => answer(bank, id, analysis)));
@@ -49,11 +49,12 @@ export async function behavioursOf(bank, run) {
     return { label, values: values(own, column), chances, control: ofControl };
   };
   const behaviours = await Promise.all(bank.behaviours.map(behaviour));
-  return behaviours.filter((row) => row.values.size);
+  return { behaviours: behaviours.filter((row) => row.values.size) };
 }
 
-// What the model loses without each head, and without the edges of relations.
-export const effectsOf = (bank, run) => rowsOf(() => bank.connector.frame(`/effects/${run.id}.json`));
+// `effects`: what the model loses without each head, and without the edges of relations.
+export const effectsOf = async (bank, run) => (
+  { effects: await rowsOf(() => bank.connector.frame(`/effects/${run.id}.json`)) });
 
 // One such loss in words; `link` leads to its rows, and `ofAll` is that of edges for all words.
 export function lossOf({ edges, heads, name, ablation, ...row }, link, ofAll) {
