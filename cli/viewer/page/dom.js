@@ -1,5 +1,5 @@
 // Templates that become elements of the page: render(html`<p>${text}</p>`, container).
-// A value between tags is text, a template, a list of them or null; what comes from a
+// A value between tags is text, a template, an element, a list of them or null; what comes from a
 // bank is never read as HTML. A value in a tag is a whole attribute: name=${value}, @event=${function},
 // .property=${value}, ?attribute=${condition}. What stays the same is not touched, so that focus
 // and scrolling survive; a template that is the same object as before is not even looked at.
@@ -119,6 +119,7 @@ class Slot {
     else if (Array.isArray(value)) this.#setItems(value.map((item, at) => [at, item]));
     else if (value.items) this.#setItems(value.items);
     else if (value.strings) this.#setTemplate(value);
+    else if (value instanceof Node) this.#setNode(value);
     else this.#setText(String(value));
   }
 
@@ -137,6 +138,13 @@ class Slot {
       this.end.before(this.text);
     }
     if (this.text.data !== text) this.text.data = text;
+  }
+
+  #setNode(node) {
+    if (this.content === node) return;
+    this.clear();
+    this.content = node;
+    this.end.before(node);
   }
 
   #setTemplate(content) {
