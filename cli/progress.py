@@ -27,6 +27,7 @@ _STAGES = {
     "fetching": ("Fetching", "MB"),
     "copying": ("Copying the bank", "tables"),
     "publishing": ("Writing results and pictures", "analyses"),
+    "scores": ("Writing scores", "requests"),
     "examples": ("Writing examples", "heads"),
     "writing": ("Writing sentences", "sentences"),
 }
@@ -34,7 +35,8 @@ _BAR_OF_SHARE = "{desc}: {percentage:3.0f}%|{bar}|{postfix} [{elapsed}<{remainin
 _EPOCHS_IN_A_LINE = 10
 # Stages with a line of their own at the start, where there is no bar.
 _ANNOUNCED = (
-    "running", "masking", "scoring", "copying", "keeping", "publishing", "examples", "writing",
+    "running", "masking", "scoring", "copying", "keeping", "publishing", "scores", "examples",
+    "writing",
 )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from attnbank.queries.patterns import (
     HitOptions,
     compile_request,
     head_keys,
+    pair_to_score,
     reads_attention,
     reads_run,
     request_for_count_row,
@@ -353,8 +354,9 @@ def hits(context: RequestContext) -> dict[str, Any]:
         ).frame
     shown, unread = _unread_sentences(context, frame["sentence"].unique().to_list())
     return records.frame_record(frame) | {
-        "nodes": node_columns(frame), "run": run, "is_of_heads": bool(keys), "shown": shown,
-        "is_circular": reads_attention(request), "unread": sorted(unread), "notes": notes,
+        "nodes": node_columns(frame), "pair": pair_to_score(request), "run": run,
+        "is_of_heads": bool(keys), "shown": shown, "is_circular": reads_attention(request),
+        "unread": sorted(unread), "notes": notes,
     }  # fmt: skip
 
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from attnbank.queries.patterns import HitOptions, RequestError, run_request, syntax
+from attnbank.queries.patterns import (
+    CompiledRequest,
+    HitOptions,
+    RequestError,
+    pair_to_score,
+    run_request,
+    syntax,
+)
 from attnbank.queries.patterns.select import check_ends, compile_pairs
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.messages import unknown_name
@@ -40,11 +47,18 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
     if options.get("dependent"):
         return _compiled_pairs(options, request, choice)
     question = run_request.compile_request(request, columns=by, choice=choice, counts=bool(by))
+    return compiled_record(request, question)
+
+
+def compiled_record(request: str, question: CompiledRequest) -> dict[str, Any]:
+    """What a page reads of a compiled request."""
     keys = list(dict.fromkeys(map(str, question.resolved.keys)))
     first = question.resolved.keys[0] if question.resolved.keys else None
+    run = question.choice.run
     return {
         "statement": question.statement,
         "nodes": list(question.resolved.pattern.nodes),
+        "pair": pair_to_score(request),
         "keys": keys,
         "by_interval": isinstance(first, syntax.Interval),
         "run": None if run is None else run.name,

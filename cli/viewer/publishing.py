@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from attnbank.cli.output import format_bytes
 from attnbank.cli.viewer import colours, records
+from attnbank.cli.viewer.in_browser import compiled_record
 from attnbank.cli.viewer.request import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.viewer.site import NAV
 from attnbank.ingest.derived.cached_answers import compute_and_cache_all
@@ -53,7 +54,7 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
 CONTENTS = "contents.json"
-_FOLDERS = ("answers", "effects", "examples", "maps", "nearest", "profiles", "sheets")
+_FOLDERS = ("answers", "effects", "examples", "maps", "nearest", "profiles", "scores", "sheets")
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, CONTENTS, PAGE, DIGEST, *_FOLDERS)
 # The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
@@ -295,6 +296,12 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
                 on_progress(Progress("publishing", at, steps))
             _write_json(folder / CONTENTS, records.contents_record(bank))
             judged = {number: _judged_relations(bank, run) for number, run in runs.items()}
+            requests = _compiled_requests(bank)
+            steps, scored = len(runs) * len(requests), dict[str, str]()
+            on_progress(Progress("scores", 0, steps))
+            for at, file in enumerate(_write_scores(folder, bank, runs.values(), requests), 1):
+                scored |= file
+                on_progress(Progress("scores", at, steps))
             heads, written = sum(map(len, judged.values())), 0
             on_progress(Progress("examples", 0, heads))
             for number, relations in judged.items():
@@ -316,6 +323,7 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
                     on_progress(Progress("writing", done + count, total))
                 done += len(rows)
             manifest = _manifest(folder, name, bank, runs)
+            manifest |= {"requests": requests, "scored": scored}
             manifest["judged"] = {
                 run: {
                     f"{layer}-{head}": [f"{relation} {direction}" for relation, direction in own]
@@ -420,6 +428,58 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
             except AttnbankError as error:
                 record = {"error": records.fault_record(error, bank, bank.path.name)}
         _write_json(folder / name / f"{run.id}.json", record)
+
+
+def _compiled_requests(bank: Bank) -> dict[str, dict[str, Any]]:
+    """Requests compiled in advance: those of saved relations, and the examples."""
+    compiled = {}
+    for request in (*bank.saved()["request"], *records.EXAMPLES):
+        with suppress(AttnbankError):
+            choice = HitOptions(limit=10_001, keys=True, run=run_of_request(bank.backend, request))
+            question = run_request.compile_request(request, choice=choice)
+            compiled[request] = compiled_record(request, question)
+    return compiled
+
+
+def _write_scores(
+    folder: Path, bank: Bank, runs: Iterable[Run], requests: Mapping[str, Mapping[str, Any]]
+) -> Iterator[dict[str, str]]:
+    """Write how well all heads find the pairs of requests, so that pages need no compiler.
+
+    Yield after each request: its file, if it has one, by the run, nodes and request that a page
+    asks for.
+    """
+    for run in runs:
+        for at, (request, compiled) in enumerate(requests.items()):
+            scores = _scores(bank, run, request, compiled)
+            if scores is None:
+                yield {}
+                continue
+            file = f"scores/{run.id}/{at}.json"
+            _write_json(folder / file, scores)
+            yield {" ".join((str(run.id), *compiled["pair"], request)): file}
+
+
+def _scores(
+    bank: Bank, run: Run, request: str, compiled: Mapping[str, Any]
+) -> dict[str, dict[str, Any]] | None:
+    """What `attnbank score` finds with and without `--every`.
+
+    None if heads cannot be judged on the pairs of the request, or the run has none of them.
+    """
+    if compiled["pair"] is None or compiled["is_circular"]:
+        return None
+    dependent, head = compiled["pair"]
+    score = partial(
+        bank.score, request, dependent=dependent, head=head, run=run.name,
+        timeout=_SECONDS, memory=_MEMORY,
+    )  # fmt: skip
+    with suppress(AttnbankError), collecting_warnings() as notes:
+        every = records.frame_record(score(every=True)) | {"notes": [*notes]}
+        best = score()
+        if best.height:
+            return {"every": every, "best": records.frame_record(best)}
+    return None
 
 
 _Head = tuple[int, int]
@@ -536,7 +596,6 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         },
         "pictures": pictures_of,
         "statements": {name: _with_variables(name) for name in _STATEMENTS},
-        "requests": [*_compiled_requests(bank, record["saved"])],
         "warnings": {"circular": scoring.CIRCULAR, "selected": scoring.SELECTED},
     }
 
@@ -569,27 +628,6 @@ def _with_variables(name: str) -> str:
     return statements.with_references(
         registry.internal_statement(name), lambda variable: f"getvariable('{variable}')"
     )
-
-
-def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Requests compiled in advance: those of saved relations, and the examples."""
-    requests = [(row["name"], row["request"]) for row in saved]
-    requests += [(None, request) for request in records.EXAMPLES]
-    for name, request in requests:
-        with suppress(AttnbankError):
-            run = run_of_request(bank.backend, request)
-            choice = HitOptions(limit=10_001, keys=True, run=run)
-            question = run_request.compile_request(request, choice=choice)
-            yield {
-                "name": name,
-                "request": request,
-                "compiled": {
-                    "statement": question.statement, "nodes": list(question.resolved.pattern.nodes),
-                    "keys": [*dict.fromkeys(map(str, question.resolved.keys))],
-                    "by_interval": False,
-                    "run": None if run is None else run.name,
-                },
-            }  # fmt: skip
 
 
 def _templates() -> Environment:

@@ -70,7 +70,7 @@ from attnbank.sql.run_choice import Run
 EXAMPLES = (
     "pattern { V -[obj]-> O }",
     "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
-    "pattern { N -[det]-> D; D.form <> lex.form }",
+    "pattern { N -[det]-> D } without { N -[amod]-> A }",
 )
 
 

@@ -283,24 +283,36 @@ def check_dependent_and_head(request: str, dependent: str | None, head: str | No
     """Raise CallError unless dependent and head are named; RequestError for an invalid request."""
     if dependent is not None and head is not None:
         return
-    scope = parse_and_resolve(request).pattern
-    if len(scope.nodes) < 2:
+    nodes = parse_and_resolve(request).pattern.nodes
+    pair = pair_to_score(request)
+    if pair is None:
         raise CallError(
             "A pair of words has two nodes, --from (the dependent) and --to (its head); the request"
-            f" has {join_names(scope.nodes) or 'none'}.",
+            f" has {join_names(nodes) or 'none'}.",
             "Describe both words: 'pattern { V -[obj]-> O }' --from O --to V.",
         )
-    pair = _first_pair(scope)
-    # An end that is a special token is not a node.
-    first, second = pair if pair and set(pair) <= set(scope.nodes) else scope.nodes[:2]
+    first, second = pair
     first = dependent or next(node for node in (first, second) if node != head)
-    second = head or next(node for node in (second, first, *scope.nodes) if node != first)
+    second = head or next(node for node in (second, first, *nodes) if node != first)
     lacking = [name for name, node in (("--from", dependent), ("--to", head)) if node is None]
     raise CallError(
         f"{' and '.join(lacking)} {'are' if len(lacking) > 1 else 'is'} missing; the request has"
-        f" the nodes {join_names(scope.nodes)}.",
+        f" the nodes {join_names(nodes)}.",
         f"Type: --from {first} --to {second} (the dependent, its head).",
     )
+
+
+def pair_to_score(request: str) -> tuple[str, str] | None:
+    """The dependent and the head that heads are scored on by default: the ends of the first edge,
+    without one the first two nodes. None for fewer nodes; raises RequestError.
+    """
+    scope = parse_and_resolve(request).pattern
+    if len(scope.nodes) < 2:
+        return None
+    pair = _first_pair(scope)
+    # An end that is a special token is not a node.
+    dependent, head = pair if pair and set(pair) <= set(scope.nodes) else scope.nodes[:2]
+    return str(dependent), str(head)
 
 
 def head_keys(request: str, heads: str, source: str | None, target: str | None) -> str:

@@ -67,6 +67,7 @@ def two_runs(bank_of: BankFactory) -> Path:
         "compute head_distance",
         "compute head_embedding --starts 1",
         "save subject 'pattern { V -[nsubj]-> S }' --from S --to V",
+        "save attended 'pattern { A =[1-1]=> B; B [upos=NOUN] }' --from A --to B",
     )
     return bank_of("stories", after=bank, then=made, **free)
 

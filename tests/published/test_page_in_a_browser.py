@@ -38,6 +38,7 @@ from attnbank.sql.errors import QueryError
 Serving = Callable[[Any], AbstractContextManager[str]]
 pytestmark = pytest.mark.slow
 STORY = "pattern { V -[obj]-> O }"
+OBJECTS = "pattern { V [upos=VERB]; V -[obj]-> O }"
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +318,7 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
                 assert told and str(error).split("\n")[0][:60] in told[0], request
                 continue
             assert told == [], request
-            lines = visitor.rows(page.locator("main table").count() - 1) if frame.height else []
+            lines = visitor.rows() if frame.height else []
             names = frame["sent_id"].fill_null("no name")
             own = frame.select("left", "hit", "right").insert_column(0, names).head(500).rows()
             # Further columns are the labels of edges that have a name.
@@ -328,21 +329,15 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
     assert found >= 25
 
 
-def _score_all_heads(visitor: Page, request: str) -> Any:
-    page = visitor.see("/sentences", pattern=request)
-    page.locator(".scores button.load").click()
-    page.wait_for_selector(".scores .headline")
-    return page.locator(".scores [data-head]").evaluate_all(
-        "cells => cells.map(cell => cell.title)"
-    )
-
-
 def test_a_request_scores_every_head_as_the_command_does(visitor: Page, published: Path) -> None:
     with open_bank(published) as bank:
-        scores = bank.score(STORY, dependent="O", head="V", every=True)
+        scores = bank.score(OBJECTS, dependent="O", head="V", every=True)
         expected = bank.query("best_head", relation="subject", min_count=1)
     scores = scores.filter(direction="dependent_to_head").sort("layer", "head")
-    titles = _score_all_heads(visitor, STORY)
+    page = visitor.see("/sentences", pattern=OBJECTS)
+    page.locator(".scores button.load").click()
+    page.wait_for_selector(".scores .headline")
+    titles = page.locator(".scores [data-head]").evaluate_all("all => all.map(each => each.title)")
     assert titles == [f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in scores.to_dicts()]
     page = visitor.see("/sentences", pattern="pattern { V -[nsubj]-> S; S =[1-1]=> V }")
     assert "Heads cannot be judged on these pairs" in page.locator("main").inner_text()
@@ -350,6 +345,27 @@ def test_a_request_scores_every_head_as_the_command_does(visitor: Page, publishe
     # The pairs of a request do not hide those of saved relations.
     visitor.see("/tables/best_head", relation="subject", min_count=1)
     assert expected["n"][0] and visitor.rows(0)[0][:2] == cells(expected)[0][:2]
+
+
+def test_an_example_request_is_scored_at_once(
+    newcomer: Page, published: Path, runs: list[str]
+) -> None:
+    """In the atlas without DuckDB, beside the hits without Python."""
+    of = {"run": runs[2]}
+    with open_bank(published) as bank:
+        scores = bank.score(STORY, dependent="O", head="V", every=True, **of)
+    scores = scores.filter(direction="dependent_to_head").sort("layer", "head")
+    own = [f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in scores.to_dicts()]
+    titles = "all => all.map(each => each.title)"
+    page = newcomer.see("/", by="request", request=STORY, dependent="O", governor="V", **of)
+    page.wait_for_selector("#atlas[data-settled]")
+    assert page.eval_on_selector_all(".grid td a", titles) == own
+    assert page.evaluate("attnbank.isLive") is False
+    newcomer.see("/sentences", pattern=STORY, **of)
+    page.wait_for_selector(".scores .headline")
+    assert page.locator(".scores [data-head]").evaluate_all(titles) == own
+    assert page.locator(".scores button.load").count() == 0
+    assert not [address for address in newcomer.asked if "pyodide" in address]
 
 
 @pytest.mark.few("V.upos", "{*")

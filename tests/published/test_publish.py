@@ -13,6 +13,7 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -332,6 +333,32 @@ def test_answers_have_all_digits_of_the_bank(publication: Path) -> None:
 
 
 @pytest.mark.slow
+def test_example_requests_have_the_scores_of_the_command(publication: Path) -> None:
+    """All but those whose pairs are circular, or not in the run."""
+    folder, scored = publication / "odd", 0
+    manifest = json.loads((folder / "bank.json").read_text(encoding="utf-8"))
+    saved = [relation["request"] for relation in manifest["saved"]]
+    assert [*manifest["requests"]] == [*saved, *manifest["examples"]] and len(saved) == 2
+    with open_bank(folder / "bank.duckdb") as bank:
+        for request, compiled in manifest["requests"].items():
+            dependent, head = compiled["pair"]
+            assert compiled["is_circular"] == ("=[1-1]=>" in request)
+            for run in manifest["runs"]:
+                score = partial(bank.score, request, dependent=dependent, head=head)
+                file = manifest["scored"].get(f"{run['id']} {dependent} {head} {request}")
+                if compiled["is_circular"] or not score(run=run["name"]).height:
+                    assert file is None, (request, run["name"])
+                    continue
+                told = json.loads((folder / file).read_text(encoding="utf-8"))
+                for name, every in (("every", True), ("best", False)):
+                    frame = score(run=run["name"], every=every)
+                    assert [column["name"] for column in told[name]["columns"]] == frame.columns
+                    assert told[name]["values"] == [list(values) for values in frame.get_columns()]
+                scored += 1
+    assert scored == len(manifest["scored"]) > 6
+
+
+@pytest.mark.slow
 def test_examples_are_of_what_heads_find_best(publication: Path) -> None:
     """With the peaks of their sentences, and all weights that a line of words shows."""
     folder, lines = publication / "odd" / "examples", 0
@@ -403,7 +430,8 @@ def test_of_the_text_only_the_first_inputs_are_published(
     stages = dict.fromkeys(re.findall(r"^([A-Z][a-z ]+): \d", told, re.MULTILINE))
     results = "Writing results and pictures"
     assert [*stages] == [
-        "Copying the bank", "Caching results", results, "Writing examples", "Writing sentences",
+        "Copying the bank", "Caching results", results, "Writing scores", "Writing examples",
+        "Writing sentences",
     ]  # fmt: skip
     done = re.findall(r"^[A-Z][a-z ]+: (\d+) of (\d+) \w+, 0 s left$", told, re.MULTILINE)
     assert {total for count, total in done if count == total} >= {"3", str(len(analyses()))}

@@ -115,7 +115,7 @@ function completions(bank, textarea) {
 
 async function hits(context, options, limit) {
   const matches = await context.connector.frame("/hits.json", { ...options, most: MOST_HITS + 1 });
-  const { nodes, is_of_heads: isOfHeads, is_circular: isCircular } = matches;
+  const { nodes, pair, is_of_heads: isOfHeads, is_circular: isCircular } = matches;
   matches.notes.forEach((text) => context.note(text));
   const all = Object.assign(matches.slice(0, MOST_HITS), { is_cut: matches.height > MOST_HITS });
   const paging = context.paging(all.height, { size: limit, more: all.is_cut });
@@ -135,7 +135,7 @@ async function hits(context, options, limit) {
     });
   };
   const number = thousands(all.height);
-  const hasPairs = rows.length > 0 && nodes.length > 1;
+  const hasPairs = rows.length > 0 && pair;
   const hasScores = hasPairs && !isCircular;
   const row = (own, at) => {
     const isUnread = unread.has(own.sentence);
@@ -166,7 +166,7 @@ async function hits(context, options, limit) {
       const others = all.columns.filter(isCell).map(({ name, kind }) => [name, kind]);
       return Frame.of(all.rows.map((row, at) => ({ ...row, ...allLines[at] })), [...texts, ...others]);
     },
-    after: hasScores ? (main) => showScores(context, options, nodes, main.querySelector(".scores")) : null,
+    after: hasScores ? (main) => showScores(context, options, pair, main.querySelector(".scores")) : null,
     content: html`${notes.filter(Boolean).map((text) => html`<p>${text}</p>`)}
       <div class="hits"><div>${rows.length ? html`${wide("Hits", html`<table class="concordance">
           <caption>Hits</caption><thead><tr>${headings.map(heading)}</tr></thead>
@@ -178,30 +178,28 @@ async function hits(context, options, limit) {
 
 // Which heads find the pairs of words of a request: all heads from the second node to the first, and
 // where the chosen one finds them and misses them.
-async function showScores(context, options, nodes, section, isAsked = context.connector.isServer) {
+async function showScores(context, options, pair, section, mayLoad = context.connector.isServer) {
   const { bank } = context;
-  // Of coreferent words the first one attends, as in the columns of the hits; of a dependency the dependent.
-  const isOfMentions = options.request.includes("~") && !options.request.includes("-[");
-  const [governor, dependent] = isOfMentions ? [...nodes].reverse() : nodes;
+  const [dependent, governor] = pair;
   const direction = bank.directions[0];
   const state = { by: "request", request: options.request, dependent, governor, direction, run: context.run };
   const draw = (content) => {
     if (section.isConnected) render(html`<h2>Which heads find these pairs?</h2>${content}`, section);
   };
-  if (!isAsked) {
-    const ask = () => showScores(context, options, nodes, section, true);
-    return draw(html`<p>${button("Score all heads", ask, "load")}</p>
-      ${hint("This loads Python (11 MB), and reads a large part of the bank.")}`);
-  }
   draw(hint("Scoring all heads…"));
   const [scores, fault] = await attempt(async () => {
     const run = context.runOf(context.run, bank.defaults.best_head ?? bank.shown);
     if (!run) throw new Fault("The bank has no run.");
-    const grid = await valuesOf(bank, run, state);
+    const grid = await valuesOf(bank, run, state, { mayLoad });
     const best = highest(grid.values);
     if (best === null) throw new Fault("No pair of words is in the texts of this run.");
     return { run, grid, best };
   });
+  if (fault && !mayLoad) {
+    const ask = () => showScores(context, options, pair, section, true);
+    return draw(html`<p>${button("Score all heads", ask, "load")}</p>
+      ${hint("This loads Python (11 MB), and reads a large part of the bank.")}`);
+  }
   if (fault) return draw(hint(fault.text));
   const { run, grid, best } = scores;
   const toAtlas = (changes) => context.link("/", { ...state, ...changes });

@@ -38,7 +38,7 @@ export const ofRelation = (relation) => ({ relation, subtypes: hasSubtype(relati
 export async function valuesOf(bank, run, state, options) {
   const { by, relation, direction } = state;
   if (by === "gain") return gainValues(bank, run);
-  if (by === "request") return requestValues(bank, run, state);
+  if (by === "request") return requestValues(bank, run, state, options);
   if (by === "ablation") return effectValues(bank, run);
   const measure = bank.measures.get(by);
   const takesRelation = measure.has_relation && (by === "relation" || relation !== "all");
@@ -124,8 +124,9 @@ async function gainValues(bank, run) {
 }
 
 // How often each head finds the pairs of words of a request.
-async function requestValues(bank, run, { request, dependent, governor, direction }) {
-  const frame = await bank.connector.frame(`/scores/${run.id}.json`, { request, dependent, head: governor });
+async function requestValues(bank, run, { request, dependent, governor, direction }, options) {
+  const given = { request, dependent, head: governor };
+  const frame = await bank.connector.frame(`/scores/${run.id}.json`, given, options);
   const tried = frame.height; // each head in each direction, for which p is corrected
   return gridFacts(frame, (row) => numberOf(row.accuracy), {
     title: `Accuracy on ${request} from ${dependent} to ${governor}, ${inWords(direction)}`,

@@ -213,11 +213,11 @@ export class Published extends Connector {
   // of its nodes, with is_circular and is_selected.
   async #compiled(request) {
     const { requests, name, runs, usual } = this.manifest;
-    const isPlain = ["by", "corpus", "run", "sample", "dependent"].every((key) => !request[key]);
-    const known = isPlain && requests.find((compiled) => compiled.request === request.request);
-    const compile = known ? null : await this.once("compiler", () => loadCompiler(this.pages, this.tell));
-    return known ? known.compiled
-      : checked(JSON.parse(compile(JSON.stringify({ ...request, bank: name, runs, usual }))));
+    const known = Object.hasOwn(requests, request.request) && requests[request.request];
+    const others = ["by", "corpus", "sample", "dependent", known.run && "run"];
+    if (known && others.every((key) => !request[key])) return known;
+    const compile = await this.once("compiler", () => loadCompiler(this.pages, this.tell));
+    return checked(JSON.parse(compile(JSON.stringify({ ...request, bank: name, runs, usual }))));
   }
 
   async hits(_, { request, corpus, run, sample, most }) {
@@ -231,7 +231,8 @@ export class Published extends Connector {
     const read = shown && new Set((await this.#names(shown)).map(([id]) => id));
     return {
       ...Frame.of(rows, names.map((name) => [name, isNumber(name) ? "integer" : "text"])),
-      nodes: compiled.nodes, run: compiled.run, is_circular: compiled.is_circular, shown: shown?.name,
+      nodes: compiled.nodes, pair: compiled.pair, run: compiled.run, is_circular: compiled.is_circular,
+      shown: shown?.name,
       unread: read ? rows.map((row) => row.sentence).filter((id) => !read.has(id)) : [],
     };
   }
@@ -249,8 +250,12 @@ export class Published extends Connector {
     return { ...Frame.of(rows, kinds), run: compiled.run };
   }
 
-  // The pairs of words that a request finds are a relation of this page's own, beside the saved ones.
-  async scores([id, part], { request, dependent, head }) {
+  // Example requests were scored when the bank was published. The pairs of words that others find are a
+  // relation of this page's own, beside the saved ones.
+  async scores([id, part = "every"], { request, dependent, head }, { mayLoad = true }) {
+    const file = this.manifest.scored?.[`${id} ${dependent} ${head} ${request}`];
+    if (file) return (await this.file(file))[part];
+    if (!mayLoad) throw new Fault("The scores of this request were not published.");
     const { name: run, control } = this.#run(id);
     const { relation, ...is } = await this.once(JSON.stringify([request, dependent, head, run]), async () => {
       const { statement, ...facts } = await this.#compiled({ request, run, dependent, head });
@@ -265,7 +270,7 @@ export class Published extends Connector {
     const of = (analysis, name) => `from ${analysis}(relation := ${relation}, run := ${literal(name)})`;
     const { circular, selected } = this.manifest.warnings;
     const warning = is.is_circular ? circular : is.is_selected ? selected : null;
-    if (!part) return withNotes(await this.database.frame(of("head_score", run)), is.is_circular, warning);
+    if (part === "every") return withNotes(await this.database.frame(of("head_score", run)), is.is_circular, warning);
     const best = [run, control && this.#run(control).name].filter(Boolean).map((name) => of("best_head_test", name));
     return withNotes(await this.database.frame(best.join(" union all ")), is.is_circular, warning);
   }
