@@ -7,14 +7,21 @@ bank, and notes on how the model of a run attends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
-from attnbank.sql.errors import FINISH_IT, AttnbankWarning, BankError, CallError, QueryError
+from attnbank.sql.errors import (
+    FINISH_IT,
+    AttnbankError,
+    AttnbankWarning,
+    BankError,
+    CallError,
+    QueryError,
+)
 from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.messages import did_you_mean, join_names, to_type, unknown_name
 from attnbank.sql.names import without_subtype
@@ -159,7 +166,7 @@ def choose_run(
         id, _ = _run_named(names, path, str(requested))
         (run,) = (candidate for candidate in candidates if candidate.id == id)
         if run in able:
-            return chosen_run(connection, choice, str(requested))
+            return read_run(connection, id)
         raise CallError(
             f"{reader} cannot read the run {requested}: {run.unusable_because}.",
             f"Runs that fit {reader}: {join_names(candidate.name for candidate in able)}."
@@ -169,19 +176,31 @@ def choose_run(
     usable = [candidate for candidate in able if candidate.may_be_default]
     if usable:
         return chosen_run(connection, choice, None, len(usable))
+    raise _no_default_run(connection, path, choice, reader, candidates)
+
+
+def _no_default_run(
+    connection: SupportsExecute,
+    path: Path,
+    choice: RunChoice,
+    reader: str,
+    candidates: list[Candidate],
+) -> QueryError:
+    """The error of `choose_run` where no run may be the default."""
+    able = [candidate for candidate in candidates if candidate.unusable_because is None]
     # Any run over words tells of syntax, but what is about documents is another thing in one of
     # single sentences: there a name would only give other figures.
     usual = [candidate for candidate in able if candidate.is_usual]
     fact = f"{path} has no run that {reader} uses by default"
     if usual:
-        raise QueryError(f"{fact}.", f"Name one of these (--run, run=): {with_reasons(usual)}.")
+        return QueryError(f"{fact}.", f"Name one of these (--run, run=): {with_reasons(usual)}.")
     if able:
         fact += f": {with_reasons(able, 8)}."
     elif candidates:
         fact = f"No run in {path} is suitable for {reader}: {with_reasons(candidates, 8)}."
     else:
         fact = f"{path} has no run."
-    raise QueryError(fact, _how_to_make(connection, path, choice, candidates))
+    return QueryError(fact, _how_to_make(connection, path, choice, candidates))
 
 
 def choose_finished_run(
@@ -251,21 +270,36 @@ def resolve_weights(
     return replace(choice, weights="true" if reads_weights else None)
 
 
+# The fields of Run, of the rows `chosen` of a FROM clause.
+_RUN = """run.id, run.name, run.corpus, corpus.name, model.layers, coalesce(run.heads, model.heads),
+    run.finished is not null, top_run.largest, model.layer_numbers"""
+_OF_CHOSEN = """inner join run on run.id = chosen.id
+    inner join corpus on corpus.id = run.corpus
+    inner join model on model.id = run.model
+    left join top_run on top_run.run = chosen.id and not top_run.is_whole"""
+_CANDIDATE = ", ".join(f"candidate.{field.name}" for field in fields(Candidate))
+
+
 def chosen_run(
     connection: SupportsExecute, choice: RunChoice, requested: str | None, among: int = 1
 ) -> Run:
     """The run `requested`, which exists, or, if None, the default; BankError if damaged."""
+    chosen = f"chosen_run(requested := $requested, {_arguments(choice)}) as chosen"
     rows = connection.execute(
-        "select run.id, run.name, run.corpus, corpus.name, model.layers,"
-        " coalesce(run.heads, model.heads), run.finished is not null, top_run.largest,"
-        " model.layer_numbers"
-        f" from chosen_run(requested := $requested, {_arguments(choice)}) as chosen"
-        " inner join run on run.id = chosen.id"
-        " inner join corpus on corpus.id = run.corpus"
-        " inner join model on model.id = run.model"
-        " left join top_run on top_run.run = chosen.id and not top_run.is_whole",
-        {"requested": requested},
+        f"select {_RUN} from {chosen} {_OF_CHOSEN}", {"requested": requested}
     ).fetchall()
+    return _run_of(rows, among)
+
+
+def read_run(connection: SupportsExecute, id: int) -> Run:
+    """The run with this id, which exists; BankError if damaged."""
+    rows = connection.execute(
+        f"select {_RUN} from run as chosen {_OF_CHOSEN} where chosen.id = $id", {"id": id}
+    ).fetchall()
+    return _run_of(rows)
+
+
+def _run_of(rows: Sequence[Sequence[Any]], among: int = 1) -> Run:
     if len(rows) != 1:
         raise BankError(
             "The bank is damaged: a run, its corpus and its model do not belong together.",
@@ -278,9 +312,8 @@ def chosen_run(
 
 def run_candidates(connection: SupportsExecute, choice: RunChoice) -> list[Candidate]:
     """Every run, by id, and why it cannot be read; for a choice that has no parameter."""
-    columns = ", ".join(f"candidate.{field.name}" for field in fields(Candidate))
     rows = connection.execute(
-        f"select {columns} from run_candidate({_arguments(replace(choice, favours=None))})"
+        f"select {_CANDIDATE} from run_candidate({_arguments(replace(choice, favours=None))})"
         " as candidate order by candidate.id"
     ).fetchall()
     return [Candidate(*row) for row in rows]
@@ -288,6 +321,82 @@ def run_candidates(connection: SupportsExecute, choice: RunChoice) -> list[Candi
 
 def _arguments(choice: RunChoice) -> str:
     return ", ".join(f"{name} := {value}" for name, value in choice.arguments.items())
+
+
+def default_runs(
+    connection: SupportsExecute, path: Path, analyses: Iterable[Analysis]
+) -> dict[str, tuple[Run | AttnbankError, list[str]]]:
+    """What `choose_run` chooses by default for each analysis of one run, or its error, by name.
+
+    Beside it stand the names of all runs that the analysis can read. Two statements call the macros
+    for all choices, which costs as much as for one of them; Spark cannot do that.
+    """
+    choices = {
+        analysis.name: resolve_weights(connection, analysis)
+        for analysis in analyses
+        if analysis.run is not None
+    }
+    of_choices = _rows_of_choices(
+        connection, choices.values(), "run_candidate", "candidate", _CANDIDATE
+    )
+    candidates = {
+        choice: [Candidate(*row) for row in sorted(rows)] for choice, rows in of_choices.items()
+    }
+    usable = {
+        choice: among
+        for choice, candidates_of_choice in candidates.items()
+        if (among := sum(run.may_be_default for run in candidates_of_choice))
+    }
+    chosen = _rows_of_choices(connection, usable, "chosen_run", "chosen", _RUN, _OF_CHOSEN)
+    runs: dict[RunChoice, Run | AttnbankError] = {}
+    for choice, among in usable.items():
+        try:
+            runs[choice] = _run_of(chosen[choice], among)
+        except BankError as error:
+            runs[choice] = error
+    return {
+        name: (
+            runs.get(choice) or _no_default_run(connection, path, choice, name, candidates[choice]),
+            [run.name for run in candidates[choice] if run.unusable_because is None],
+        )
+        for name, choice in choices.items()
+    }
+
+
+# The parameters of the macro `chosen_run`, but `requested`.
+_TYPES = {
+    "unit": "varchar", "contexts": "varchar[]", "needs": "varchar", "usual": "varchar",
+    "reads_weights": "boolean", "reads_largest": "boolean", "favours": "varchar",
+}  # fmt: skip
+
+
+def _rows_of_choices(
+    connection: SupportsExecute,
+    choices: Iterable[RunChoice],
+    macro: str,
+    alias: str,
+    columns: str,
+    joins: str = "",
+) -> dict[RunChoice, list[Any]]:
+    """The rows of a macro that takes the arguments of a choice, for several choices."""
+    rows: dict[RunChoice, list[Any]] = {choice: [] for choice in choices}
+    if not rows:
+        return rows
+    names = [name for name in _TYPES if name != "favours" or macro == "chosen_run"]
+    values = ", ".join(
+        f"({', '.join([str(number), *(choice.arguments.get(name, 'null') for name in names)])})"
+        for number, choice in enumerate(rows)
+    )
+    typed = ", ".join(f"cast({name} as {_TYPES[name]}) as {name}" for name in names)
+    arguments = ", ".join(f"{name} := choice.{name}" for name in names)
+    numbered = [*rows]
+    for number, *row in connection.execute(
+        f"with choice as (select number, {typed} from (values {values})"
+        f" as given (number, {', '.join(names)})) select choice.number, {columns}"
+        f" from choice, {macro}({arguments}) as {alias} {joins}"
+    ).fetchall():
+        rows[numbered[number]].append(row)
+    return rows
 
 
 def check_relation(

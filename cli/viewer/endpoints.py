@@ -44,7 +44,6 @@ from attnbank.queries.sentences.showing import MOST_PANELS, Shown
 from attnbank.queries.table_formats import csv_text
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, BankError, CallError
-from attnbank.sql.header import RunChoice
 from attnbank.sql.names import DIRECTIONS, without_subtype
 from attnbank.sql.registry import find_analysis
 from attnbank.sql.run_choice import Run
@@ -62,7 +61,8 @@ def bank(context: RequestContext) -> dict[str, Any]:
     """The bank and its runs."""
 
     def make() -> dict[str, Any]:
-        runs = [_run(context, str(number)) for number in context.bank.runs()["id"]]
+        ids = context.bank.connection.execute("select id from run order by id").fetchall()
+        runs = [_run(context, str(id)) for (id,) in ids]
         path = context.cache.path
         return records.bank_record(context.bank, path.name, runs, str(path))
 
@@ -707,13 +707,13 @@ def _run(context: RequestContext, number: str) -> Run:
     """The run with this id, whatever it keeps. Raises CallError if there is none."""
 
     def find() -> Run:
-        names = dict(context.bank.connection.execute("select id, name from run").fetchall())
-        known = {str(id): name for id, name in names.items()}
+        ids = context.bank.connection.execute("select id from run").fetchall()
+        known = {str(id): id for (id,) in ids}
         if number not in known:
             raise CallError(
                 f"The bank has no run of the number {number[:40]}.",
                 f"Its runs: {', '.join(known) or 'none'}.",
             )
-        return run_choice.chosen_run(context.bank.connection, RunChoice(), known[number])
+        return run_choice.read_run(context.bank.connection, known[number])
 
     return context.handle.compute_once(("run", number), find)

@@ -39,7 +39,7 @@ from attnbank.queries.sentences.attention import SentenceRecords, sentence_recor
 from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError, MissingPackageError, require_extra
-from attnbank.sql.header import Analysis, RunChoice
+from attnbank.sql.header import Analysis
 from attnbank.sql.outputs import (
     check_fits,
     check_folder,
@@ -48,7 +48,7 @@ from attnbank.sql.outputs import (
     output_file,
     output_folder,
 )
-from attnbank.sql.run_choice import Run, chosen_run
+from attnbank.sql.run_choice import Run, read_run
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
@@ -279,16 +279,14 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     """Compute the results that pages show at once, and write them next to the bank."""
     bank_file = folder / BANK
     with Bank(bank_file) as bank:
-        names = bank.runs()["name"].to_list()
-    for at, run in enumerate(names):
-        compute_and_cache_all(
-            bank_file, run, partial(_report_in_turn, on_progress, at, len(names)), replace=False
-        )
+        runs = {id: read_run(bank.connection, id) for id in bank.runs()["id"]}
+    for at, run in enumerate(runs.values()):
+        on_part = partial(_report_in_turn, on_progress, at, len(runs))
+        compute_and_cache_all(bank_file, run.name, on_part, replace=False)
     cache = BankCache(bank_file, _SECONDS, _MEMORY)
     try:
         with cache.open() as handle:
             bank = handle.bank
-            runs = {run.id: run for run in (_get_run(bank, name) for name in names)}
             with_run = sum(_takes_run(analysis) for analysis in analyses().values())
             steps = len(runs) * with_run + len(analyses()) - with_run
             on_progress(Progress("publishing", 0, steps))
@@ -349,11 +347,6 @@ def _report_in_turn(on_progress: OnProgress, at: int, count: int, progress: Prog
     assert progress.total is not None
     done = at * progress.total + progress.done
     on_progress(replace(progress, done=done, total=count * progress.total))
-
-
-def _get_run(bank: Bank, name: str) -> Run:
-    """Find a run by name, whatever it stores."""
-    return chosen_run(bank.connection, RunChoice(), name)
 
 
 def _write_answers(folder: Path, handle: BankHandle, runs: Mapping[int, Run]) -> Iterator[None]:

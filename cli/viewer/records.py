@@ -61,9 +61,8 @@ from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql import provenance, run_choice
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.header import RunChoice
 from attnbank.sql.names import DIRECTIONS
-from attnbank.sql.registry import analyses_by_section, find_analysis
+from attnbank.sql.registry import analyses_by_section
 from attnbank.sql.run_choice import Run
 
 # Requests that a page begins with.
@@ -77,9 +76,10 @@ EXAMPLES = (
 def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dict[str, Any]:
     """What pages know of a bank before anything is asked of it; `address` is how it is called."""
     defaults, unanswered = _default_runs(bank, address)
-    info = bank.info()
-    rows = {row["id"]: row for row in info.runs.to_dicts()}
+    rows = {row["id"]: row for row in bank.runs().to_dicts()}
     with bank.backend.answering():
+        corpora = bank.backend.internal("contents/corpora")
+        models = bank.backend.internal("contents/models")
         # Each relation with all its dependents, and below it its subtypes.
         relations = bank.backend.fetch(
             "select name, count(*) as n from word,"
@@ -111,10 +111,10 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
             for run in runs
         ],
         "choices": bank.choices().to_dicts(),
-        "corpora": info.corpora.select(
+        "corpora": corpora.select(
             "name", "language", "licence", "citation", "sentences", "words", "annotation"
         ).to_dicts(),
-        "models": info.models.select("name", "layers", "heads").to_dicts(),
+        "models": models.select("name", "layers", "heads").to_dicts(),
         "defaults": defaults,
         "unanswered": unanswered,
         "address": address,
@@ -170,23 +170,15 @@ def _run_record(
 
 def _default_runs(bank: Bank, address: str) -> tuple[dict[str, int | None], dict[str, Any]]:
     """The default run of each analysis, None without one; why some have none, and runs to name."""
-    runs: dict[str, int | None] = {}
+    runs: dict[str, int | None] = dict.fromkeys(analyses())
     unanswered = {}
-    able: dict[RunChoice, list[str]] = {}  # of many analyses that choose in one way, found once
-    for name in analyses():
-        runs[name] = None
-        try:
-            run = bank.run_of(name)
-        except AttnbankError as error:
-            with bank.backend.answering():
-                choice = run_choice.resolve_weights(bank.connection, find_analysis(name))
-                if choice not in able:
-                    candidates = run_choice.run_candidates(bank.connection, choice)
-                    fitting = [run.name for run in candidates if run.unusable_because is None]
-                    able[choice] = fitting
-            unanswered[name] = {**fault_record(error, bank, address), "runs": able[choice]}
+    with bank.backend.answering():
+        chosen = run_choice.default_runs(bank.connection, bank.path, analyses().values())
+    for name, (run, able) in chosen.items():
+        if isinstance(run, Run):
+            runs[name] = run.id
         else:
-            runs[name] = None if run is None else run.id
+            unanswered[name] = {**fault_record(run, bank, address), "runs": able}
     return runs, unanswered
 
 

@@ -22,7 +22,7 @@ from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
 from attnbank.queries.pictures import Look
 from attnbank.sql import run_choice
-from attnbank.sql.header import RunChoice
+from attnbank.sql.errors import QueryError
 from attnbank.sql.registry import analyses
 
 OBJECTS = "pattern { V -[obj]-> O }"
@@ -65,9 +65,21 @@ def test_relations_are_counted_with_their_subtypes_below_them(
     assert names[at - 1].partition(":")[0] == names[at].partition(":")[0]
 
 
-def test_runs_that_answer_if_they_are_named(client: Client, runs: dict[str, str]) -> None:
+def test_runs_that_answer_if_they_are_named(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
     """Coreference is answered by runs of sentences only if somebody names one."""
-    unanswered = record(client, "/bank.json")["unanswered"]
+    manifest = record(client, "/bank.json")
+    unanswered = manifest["unanswered"]
+    assert [*manifest["defaults"]] == [*analyses()]
+    with open_bank(explored) as bank:
+        for name, default in manifest["defaults"].items():
+            try:
+                run = bank.run_of(name)
+            except QueryError as error:
+                assert default is None and error.remedy == unanswered[name]["remedy"]
+            else:
+                assert default == (run and run.id) and name not in unanswered
     assert runs["odd"] in unanswered["coreference_accuracy"]["runs"]
     assert unanswered["gradient_importance"]["runs"] == []
 
@@ -104,10 +116,7 @@ def test_a_run_knows_its_control(tmp_path: Path) -> None:
         "run": "id,name,model,measure\n1,trained,1,weights\n2,seven,2,weights\n3,five,3,weights\n",
     }
     with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as bank:
-        chosen = [
-            run_choice.chosen_run(bank.connection, RunChoice(), name)
-            for name in bank.runs()["name"]
-        ]
+        chosen = [run_choice.read_run(bank.connection, id) for id in bank.runs()["id"]]
         record = bank_record(bank, "bank", chosen, "bank.duckdb")
         controls = {run["id"]: run["control"] for run in record["runs"]}
     assert controls == {1: 3, 2: 3, 3: 2}
@@ -145,7 +154,7 @@ def test_effects_are_those_of_each_head_and_of_edges(tmp_path: Path) -> None:
     """Of two ablations of every head the first by name; of edges the words that lost one."""
     with open_bank(make_bank(tmp_path / "bank.duckdb", ABLATED)) as bank:
         frame = bank.query("ablation_effect", classification="cut")
-        run = run_choice.chosen_run(bank.connection, RunChoice(), None)
+        run = run_choice.read_run(bank.connection, 1)
         (run_record,) = bank_record(bank, "bank", [run], "bank.duckdb")["runs"]
         effects = rows(effects_record(bank, run))
     assert run_record["ablation"] == "b"

@@ -351,17 +351,17 @@ def test_an_example_request_is_scored_at_once(
     newcomer: Page, published: Path, runs: list[str]
 ) -> None:
     """In the atlas without DuckDB, beside the hits without Python."""
-    of = {"run": runs[2]}
+    run = runs[2]
     with open_bank(published) as bank:
-        scores = bank.score(STORY, dependent="O", head="V", every=True, **of)
+        scores = bank.score(STORY, dependent="O", head="V", every=True, run=run)
     scores = scores.filter(direction="dependent_to_head").sort("layer", "head")
     own = [f"{r['layer']}-{r['head']}: {r['accuracy']:.3f}" for r in scores.to_dicts()]
     titles = "all => all.map(each => each.title)"
-    page = newcomer.see("/", by="request", request=STORY, dependent="O", governor="V", **of)
+    page = newcomer.see("/", by="request", request=STORY, dependent="O", governor="V", run=run)
     page.wait_for_selector("#atlas[data-settled]")
     assert page.eval_on_selector_all(".grid td a", titles) == own
     assert page.evaluate("attnbank.isLive") is False
-    newcomer.see("/sentences", pattern=STORY, **of)
+    newcomer.see("/sentences", pattern=STORY, run=run)
     page.wait_for_selector(".scores .headline")
     assert page.locator(".scores [data-head]").evaluate_all(titles) == own
     assert page.locator(".scores button.load").count() == 0
