@@ -515,7 +515,7 @@ def model(context: RequestContext) -> dict[str, Any]:
         "heads": ",".join(heads) if len(views) == 1 else None,
         "rows": records.frame_record(rows),
         "positions": views[0].panels[0].words.height,
-        "layers": records.small_maps(run, views),
+        "maps": records.small_maps(views),
     }
 
 

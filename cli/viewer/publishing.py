@@ -554,7 +554,7 @@ def _write_sheets(
 def _sheet(sentence: SentenceRecords, chosen: ChosenSentence, words: list[Any]) -> dict[str, Any]:
     record = records.words_record(sentence, chosen, words)
     if sentence.mentions.height:
-        record["mentions"] = sentence.mentions.rows()
+        record["mentions"] = records.mention_rows(sentence.mentions)
     if sentence.tree is not None:
         record["tree"] = records.tree_record(f"The tree of {chosen.name}", sentence.tree)
     return record

@@ -632,20 +632,19 @@ def words_record(
 ) -> dict[str, Any]:
     """What all heads share of a sentence, for pages to draw: see `SentenceRecords`.
 
-    `positions` has a row per word of the sentence, and per other position that is shown, in the
-    order of `NAMES` in page/arcs.js; `written` has its words as they stand in the text.
+    `positions` has a row per word of the sentence, and per other position that is shown, of
+    which `is_shown` are the first at each; `written` has its words as they stand in the text.
     """
     is_shown = pl.col("position").is_in(records.words["position"].to_list())
     is_own = (pl.col("sentence") == chosen.id).fill_null(False)
     positions = records.by_word.filter(is_shown | is_own).select(
         "position", "text", "sentence", "index",
         ~pl.col("kind").is_in(WORD_KINDS).alias("is_special"), "surprisal",
-        is_shown.alias("is_shown"),
-    )  # fmt: skip
+    ).with_columns(is_shown=is_shown & pl.col("position").is_first_distinct())  # fmt: skip
     return {
         "name": chosen.name,
         "sequence": records.sequence,
-        "positions": positions.rows(),
+        "positions": frame_record(positions),
         "written": list(words),
         "notes": [*records.omissions, *records.notes],
     }
@@ -654,8 +653,8 @@ def words_record(
 def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]:
     """One sentence as `Bank.show` shows it, for pages to draw.
 
-    `words` have position, text, index, is_special, is_matched and surprisal, `mentions` are
-    (entity, first, last, head) in positions. A panel has `weights` (from, to, weight; to is null
+    `words` have position, text, index, is_special, is_matched and surprisal, `mentions` are those
+    of `mention_rows`. A panel has `weights` (from, to, weight; to is null
     for all that is not shown) and `gold` arcs (from, to, is_found). The gold tree is there even if
     it is not wanted: a line of words has it above.
     """
@@ -673,7 +672,7 @@ def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]
         "facts": [*pictures.note_lines(view.panels, view.facts, in_columns=False)],
         "norms": view.facts.measure.endswith("norms"),
         "words": first.words.to_dicts(),
-        "mentions": first.mentions.rows(),
+        "mentions": mention_rows(first.mentions),
         "trees": [
             tree | {"isGold": at == 0, "isWanted": wants_tree or bool(view.facts.trees)}
             for at, tree in enumerate(trees)
@@ -692,12 +691,21 @@ def shown_record(bank: Bank, view: Shown, *, wants_tree: bool) -> dict[str, Any]
     }  # fmt: skip
 
 
+def mention_rows(mentions: pl.DataFrame) -> list[tuple[int, ...]]:
+    """Mentions as (entity, first, last, head, lane of its bar), in positions."""
+    lanes = pictures.mention_lanes(mentions)
+    return [(*row, lane) for row, lane in zip(mentions.rows(), lanes, strict=True)]
+
+
 def tree_record(title: str, tree: Tree) -> dict[str, Any]:
-    """A tree over words at positions: the index of the head of each, and its relation."""
+    """A tree over words at positions; its arcs are (head, dependent, relation, is_wrong)."""
+    at = tree.positions
+    words = zip(at, tree.words, strict=True)
     return {
-        "title": title, "words": tree.words, "positions": tree.positions, "heads": tree.heads,
-        "relations": tree.relations, "wrong": sorted(tree.wrong),
-    }  # fmt: skip
+        "title": title,
+        "words": [{"position": position, "text": text} for position, text in words],
+        "arcs": [(at[arc.head], at[arc.dependent], arc.label, arc.is_wrong) for arc in tree.arcs],
+    }
 
 
 def written_record(bank: Bank, sentence: int, marked: Collection[int]) -> dict[str, Any]:
@@ -719,8 +727,8 @@ def written_record(bank: Bank, sentence: int, marked: Collection[int]) -> dict[s
 _BINS = (0.05, 0.15, 0.4, 0.7)
 
 
-def small_maps(run: Run, views: Iterable[Shown]) -> list[tuple[int, list[Any]]]:
-    """The heads of each layer with their lines in a sentence: pairs of places, by class."""
+def small_maps(views: Iterable[Shown]) -> dict[str, list[list[tuple[int, int]]]]:
+    """The lines of each head in a sentence: pairs of places, by class."""
     maps = {}
     for view in views:
         for panel in view.panels:
@@ -731,11 +739,8 @@ def small_maps(run: Run, views: Iterable[Shown]) -> list[tuple[int, list[Any]]]:
                 kind = sum((weight or 0.0) / largest >= least for least in _BINS)
                 if kind and start in places and end in places:
                     classes[kind - 1].append((places[start], places[end]))
-            maps[panel.heads_label] = (panel.heads_label, classes)
-    return [
-        (layer, [maps[f"{layer}-{head}"] for head in range(1, run.heads + 1)])
-        for layer in run.numbers
-    ]
+            maps[panel.heads_label] = classes
+    return maps
 
 
 def json_text(value: Any) -> str:

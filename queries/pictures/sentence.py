@@ -176,11 +176,11 @@ class PanelLayout:
     y: float = 0.0
 
 
-def mention_lanes(panel: Panel) -> list[int]:
+def mention_lanes(mentions: pl.DataFrame) -> list[int]:
     """The lane of each mention: the first in which it overlaps with no earlier mention."""
     ends: list[list[tuple[int, int]]] = []
     lanes = []
-    for _, first, last, _ in panel.mentions.rows():
+    for _, first, last, _ in mentions.rows():
         lane = next(
             (at for at, spans in enumerate(ends) if all(last < a or b < first for a, b in spans)),
             len(ends),
@@ -254,7 +254,7 @@ def _measure_panel(panel: Panel, title: str, scale: Scale) -> PanelLayout:
     right_column = (
         max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_elsewhere else column
     )
-    lanes = max(mention_lanes(panel), default=-1) + 1
+    lanes = max(mention_lanes(panel.mentions), default=-1) + 1
     lanes_width = lanes * LANE
     title_height = scale.title * 1.8 if title else 0.0
     if panel.label:  # the title may be wider than the panel; bold letters are wider
@@ -618,7 +618,7 @@ def _mention_bars(layout: PanelLayout, colours: Palette, canvas: Canvas) -> Iter
     scale = layout.scale
     letters = scale.font * 0.72 if canvas.room is None else canvas.note
     for (entity, first, last, head), lane in zip(
-        layout.panel.mentions.rows(), mention_lanes(layout.panel), strict=True
+        layout.panel.mentions.rows(), mention_lanes(layout.panel.mentions), strict=True
     ):
         colour = colours.entity(entity)
         top = layout.rows[first] - scale.row * 0.4

@@ -201,7 +201,7 @@ def test_weights_beside_the_arcs_are_those_of_the_bank(
         }
         described = link.locator("svg").get_attribute("aria-label") or ""
         judged = re.search(r" \u2014 (.+), head .+: missed: (.+) instead$", described)
-        labels = link.locator(".arc-found + text.weight").all_text_contents()
+        labels = link.locator(".instead text.weight").all_text_contents()
         assert judged and len(labels) == 1
         assert (judged[1], judged[2], labels[0]) in own
         seen += 1

@@ -230,27 +230,26 @@ def test_small_maps_have_lines_by_the_class_of_their_weight(
     model = record(client, "/model.json", sentence=str(story(3)), run=runs["single"])
     with open_bank(explored) as bank:
         shown = bank.show(story(3), ["1-1", "3-4"], run=runs["single"])
-    maps = {name: classes for _, heads in model["layers"] for name, classes in heads}
-    assert len(maps) == 12 and model["positions"] == 14
+    assert len(model["maps"]) == 12 and model["positions"] == 14
     for name, panel in zip(("1-1", "3-4"), shown.panels, strict=True):
         lines: list[list[list[int]]] = [[], [], [], []]
         for start, end, weight in panel.weights.rows():
             passed = [weight >= least for least in (0.05, 0.15, 0.4, 0.7)].count(True)
             if passed and end >= 0:
                 lines[passed - 1].append([start, end])
-        assert maps[name] == lines and sum(map(bool, lines)) > 1
+        assert model["maps"][name] == lines and sum(map(bool, lines)) > 1
 
 
 def test_a_sentence_has_its_trees_and_mentions(client: Client, runs: dict[str, str]) -> None:
     asked = {"sentence": "1", "head": "1-1", "run": runs["odd"]}
     shown = record(client, "/shown.json", **asked, decoded="head", coreference="1")
     gold, decoded = shown["trees"]
-    assert gold["heads"] == [2, 0, None, 2, 3] and gold["isGold"] and not decoded["isGold"]
-    assert gold["relations"] == ["nsubj", "cc", "root", "obj", "obj"] and gold["wrong"] == []
-    arcs = {frozenset((at, head)) for at, head in enumerate(gold["heads"]) if head is not None}
-    heads = [(at, head) for at, head in enumerate(decoded["heads"]) if head is not None]
-    assert decoded["wrong"] == [at for at, head in heads if frozenset((at, head)) not in arcs]
-    assert shown["mentions"] == [[0, 3, 3, 3], [0, 4, 4, 4]]
+    own = [[3, 1, "nsubj"], [1, 2, "cc"], [3, 4, "obj"], [4, 5, "obj"]]
+    assert gold["arcs"] == [[*arc, False] for arc in own]
+    assert gold["isGold"] and not decoded["isGold"]
+    pairs = [{head, dependent} for head, dependent, _ in own]
+    assert all(wrong == ({head, at} not in pairs) for head, at, _, wrong in decoded["arcs"])
+    assert shown["mentions"] == [[0, 3, 3, 3, 0], [0, 4, 4, 4, 0]]
     assert [word["index"] for word in shown["words"]] == [None, 1, 2, 3, 4, 5, None]
     (gold,) = record(client, "/shown.json", **asked)["trees"]  # above the line of words
     assert gold["isGold"] and not gold["isWanted"]
@@ -301,8 +300,8 @@ def test_sentences_have_the_weights_of_the_bank(client: Client, explored: Path) 
     for head in ((1, 1), (2, 3)):
         path = f"/sentences/5/{head[0]}-{head[1]}.json"
         for sentence, number in zip(record(client, path, sentences=asked), (2, 3), strict=True):
-            words = [row for row in sentence["positions"] if row[2] == story(number)]
-            assert [form for form, *_ in sentence["written"]] == [row[1] for row in words]
+            words = [row for row in rows(sentence["positions"]) if row["sentence"] == story(number)]
+            assert [form for form, *_ in sentence["written"]] == [row["text"] for row in words]
             weights = query_bank(
                 explored,
                 "select from_position, to_position, weight from attention_weight"

@@ -246,10 +246,8 @@ def _check_examples(page: Read, correct: int, n: int) -> list[str]:
     lines = [link for link in page.links if link.startswith("/sentence?") and "example=" in link]
     right, wrong = min(correct, 12), min(n - correct, 12)
     assert len(lines) == right + wrong and right and wrong
-    labels = [
-        str(given.get("aria-label")) for tag, given in page.tags if given.get("class") == "where"
-    ]
-    assert sum(" attends to " in label for label in labels) == wrong
+    labels = [str(given.get("aria-label")) for tag, given in page.tags if tag == "svg"]
+    assert sum(": missed: " in label for label in labels) == wrong
     marks = [
         given["class"] for tag, given in page.tags if str(given.get("class")).startswith("mark-")
     ]

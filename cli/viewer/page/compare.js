@@ -1,10 +1,9 @@
 // Two runs: their grids on one scale, the difference, each head of one against the other's, and the
 // best heads of both on the words that they share.
-import { arcLine, judge, KEY } from "./arcs.js";
 import { Frame } from "./cells.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { html, render, svg } from "./dom.js";
-import { countsOf, exampleOf, sentencesOf, widthIn } from "./examples.js";
+import { changesOf, exampleLink, KEY, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { faultBox, hint, inWords, measureBoxes, note, runBox, showSentences, tick } from "./forms.js";
 import { gridOf } from "./grids.js";
@@ -140,51 +139,31 @@ const EXAMPLES = 3;
 
 // Words whose head is found in only one of two runs, by the best head of each for a relation.
 async function showChanges(context, row, section) {
-  const { connector } = context;
+  const { app, connector } = context;
   const { relation } = row;
   const sides = ["a", "b"].map((side) => ({
-    run: context.runOf(row[`run_${side}`]), head: `${row[`layer_${side}`]}-${row[`head_${side}`]}`,
-    direction: row[`direction_${side}`],
+    kind: `only_${side}`, run: context.runOf(row[`run_${side}`]),
+    head: headName(row[`layer_${side}`], row[`head_${side}`]), direction: row[`direction_${side}`],
   }));
   const [a, b] = sides;
   const draw = (content) => {
     if (section.isConnected) render(html`<h2>Words that changed: ${relation}</h2>${content}`, section);
   };
   if (a.run.corpus !== b.run.corpus) return null;
-  if (!connector.isLive) return draw(showSentences(() => context.app.loadBank()));
+  if (!connector.isLive) return draw(showSentences(() => app.loadBank()));
   draw(hint("Loading…"));
-  const [changes, fault] = await attempt(async () => {
-    const heads = { head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction };
-    const path = `/changes/${a.run.id}/${b.run.id}.json`;
-    const rows = await connector.get(path, { relation, ...heads, most: EXAMPLES });
-    const examples = rows.filter((row) => row.n === null);
-    const ids = examples.map(({ sentence }) => sentence);
-    const ofSides = await Promise.all(sides.map(({ run, head }) => sentencesOf(connector, run, head, ids)));
-    return rows.map((row) => ({ ...row, isExample: row.n === null, records: ofSides.map((of) => of.get(row.sentence)) }));
-  });
+  const [changes, fault] = await attempt(() => changesOf(connector, relation, sides, EXAMPLES));
   if (fault) return draw(faultBox(fault));
-  const count = countsOf(changes);
-  const list = (kind, own) => html`<section>
-    <h3>Only ${own.head} of <bdi>${own.run.name}</bdi>: ${count(kind)}</h3>
-    <ol class="examples">${changes.filter((change) => change.isExample && change.kind === kind)
-      .map((change) => html`<li>${sides.map((side, at) => (
-        changedLine(context, relation, side, change, change.records[at], side === own)))}</li>`)}
-    </ol></section>`;
+  const { count, lines } = changes;
+  const example = (at) => html`<li>${sides.map(({ run, head, direction }, side) => html`
+    <span class="hint">${head} of <bdi>${run.name}</bdi>, ${inWords(direction)}</span>
+    ${exampleLink(app.places.link, run, head, { relation, direction }, lines[side][at], widthIn(app.main))}`)}</li>`;
+  const list = ({ kind, run, head }) => html`<section>
+    <h3>Only ${head} of <bdi>${run.name}</bdi>: ${count(kind)}</h3>
+    <ol class="examples">${lines[0].map((line, at) => line.kind === kind && example(at))}</ol></section>`;
   return draw(html`<p>Of ${count("both", "only_a", "only_b", "neither")} dependents that both heads can see the head
       of, both find ${count("both")} and neither ${count("neither")}.</p>
     ${hint("The heads are those of the table below, which counts only the words that did not choose them;"
       + " here all words count.")}
-    ${KEY}<div class="beside">${list("only_a", a)}${list("only_b", b)}</div>`);
-}
-
-// A sentence with what the head of one run does in it, which leads to the sentence.
-function changedLine(context, relation, { run, head, direction }, change, record, isRight) {
-  const { sentence, sent_id: name, dependent, gold } = change;
-  const judged = judge(record, {
-    sentence, dependent, gold, direction, breakdown: isRight ? "right" : "wrong",
-  });
-  const of = { head, relation, direction, run: run.name, example: exampleOf(change) };
-  return html`<span class="hint">${head} of <bdi>${run.name}</bdi>, ${inWords(direction)}</span>
-    <a class="where" title=${`${name}: head ${head} of ${run.name}`}
-      href=${context.link("/sentence", { sentence, ...of })}>${arcLine(record, sentence, judged, widthIn(context.app.main))}</a>`;
+    ${KEY}<div class="beside">${sides.map(list)}</div>`);
 }

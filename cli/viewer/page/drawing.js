@@ -1,29 +1,39 @@
-// A sentence with the attention of a head: words in a line with the tree above and arcs below, or
-// two columns with a line for each weight. queries/pictures/hover.js has what the columns do when they
-// are pointed at.
+// A sentence with the attention of a head: words in a line with the tree above and arcs below, cut to one
+// row where it is an example, or two columns with a line for each weight. queries/pictures/hover.js has what
+// the columns do when they are pointed at.
 import { repeat, svg } from "./dom.js";
 
 const SIZE = 14;
 const FONT = '"Liberation Sans", Arial, Helvetica, sans-serif';
-const LEAST = 0.01; // of the largest weight: a weaker line is not drawn
-const LEAST_ARC = 0.05; // that of an arc, of which fewer fit below a line
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
-const ELSEWHERE = "elsewhere in the input";
+const ELSEWHERE = { position: null, text: "elsewhere in the input", is_special: true };
+// What is drawn of weights as shares of the largest one: the `least`, and how faint it is; and the room of arcs.
+const IN_COLUMNS = { least: 0.01, faintest: 0 };
+const IN_LINE = { least: 0.05, faintest: 0.12, deepest: 110 };
+const IN_EXAMPLE = { ...IN_LINE, least: 0.1, deepest: 34 };
 
-export const isRightToLeft = (text) => RIGHT_TO_LEFT.test(text);
+// Words with the three marks of an example by their positions: the dependent in a box, its gold head in blue,
+// the word that is found instead in orange.
+export function withMarks(words, { own, gold, predicted }) {
+  const marks = new Map([[predicted, "found"], [gold, "gold"], [own, "dependent"]]);
+  return words.map((word) => ({ ...word, mark: marks.get(word.position) }));
+}
+
+const isRightToLeft = (text) => RIGHT_TO_LEFT.test(text);
 
 const canvas = document.createElement("canvas").getContext("2d");
 
-export function textWidth(text, size = SIZE, font = FONT) {
-  canvas.font = `${size}px ${font}`;
+function textWidth(text, size = SIZE) {
+  canvas.font = `${size}px ${FONT}`;
   return canvas.measureText(text).width;
 }
 
 const largest = (numbers, least = 0) => Math.max(least, ...numbers);
 
-// What each weight is drawn as: { from, to (null: elsewhere), weight, share, kind, gold, tip }. A weight
-// of 1 is drawn at full width, or the largest norm between two words.
-function linesOf(record, panel, { showsSpecial, least }) {
+// What each weight is drawn as: { from, to (null: elsewhere), weight, share, opacity, kind, gold, tip }. A
+// weight of 1 is drawn at full width, or the largest norm between two words. What the dependent of an example
+// attends to instead attends to the dependent where the record `isBackward`.
+function linesOf(record, panel, showsSpecial, { least, faintest }) {
   const special = new Set(record.words.filter((word) => word.is_special).map((word) => word.position));
   const words = new Map(record.words.map((word) => [word.position, word]));
   const gold = new Map(panel.gold.map(([from, to, isFound]) => [`${from} ${to}`, isFound]));
@@ -35,173 +45,166 @@ function linesOf(record, panel, { showsSpecial, least }) {
   return panel.weights.flatMap(([from, to, weight]) => {
     const key = `${from} ${to}`;
     const isSpecial = special.has(from) || to === null || special.has(to);
-    const isInstead = [from, to].map((at) => words.get(at)?.mark).sort().join() === "dependent,found";
+    const marks = [from, to].map((at) => words.get(at)?.mark).join();
+    const isInstead = marks === (record.isBackward ? "found,dependent" : "dependent,found");
     const isMarked = isInstead || gold.has(key) || entities.has(key);
     const share = Math.min((weight ?? 0) / full, 1);
-    if ((!showsSpecial && isSpecial) || (share < least && !isMarked)) return [];
+    if (!isMarked && ((!showsSpecial && isSpecial) || share < least)) return [];
     const kind = isInstead ? "instead" : gold.has(key) ? "gold"
       : entities.has(key) ? `entity e${entities.get(key) % 5}` : isSpecial ? "special" : "plain";
-    const target = to === null ? ELSEWHERE : `to “${words.get(to)?.text}”`;
+    const target = to === null ? ELSEWHERE.text : `to “${words.get(to)?.text}”`;
     const tip = `“${words.get(from)?.text}” attends ${target}: ${weight?.toFixed(2) ?? "weight not known"}`;
-    return [{ from, to, weight, share, kind, gold: gold.get(key), isMarked, tip }];
+    const opacity = Math.max(share, faintest);
+    return [{ from, to, weight, share, opacity, kind, gold: gold.get(key), isMarked, tip }];
   });
 }
 
 // A decoder's first word is special, but it is a word of the sentence.
-const wordsOf = ({ words }, { showsSpecial }) => (
+const drawnWords = ({ words }, showsSpecial) => (
   words.filter((word) => showsSpecial || !word.is_special || word.index));
 
-// What a line or an arc of a weight has for who points at it, and for tests.
-const weightText = (weight) => (weight === null ? null : Number(weight.toPrecision(9)));
-const goldText = (gold) => (gold === undefined ? null : gold ? "found" : "missed");
-const ring = (gold, x, y, r) => (gold === undefined ? null
-  : svg`<circle class=${gold ? "ring found" : "ring"} cx=${x} cy=${y} r=${r}></circle>`);
+// A weight as a line or an arc that ends at [x, y], with data for who points at it, and for tests.
+function drawWeight({ from, to, weight, share, opacity, kind, gold, isMarked, tip }, path, [x, y], label = null) {
+  const target = to ?? "elsewhere";
+  return svg`<g class=${`attention arc ${kind}`} data-from=${from} data-to=${target}><title>${tip}</title>
+    ${isMarked ? svg`<path class="dots" d=${path}></path>` : null}
+    <path class=${`line ${kind}`} d=${path} stroke-opacity=${opacity.toFixed(3)}
+      stroke-width=${(0.5 + 3 * share).toFixed(2)} data-from=${from} data-to=${target}
+      data-weight=${weight === null ? null : Number(weight.toPrecision(9))}
+      data-gold=${gold === undefined ? null : gold ? "found" : "missed"}></path>
+    ${gold === undefined ? null : svg`<circle class=${gold ? "ring found" : "ring"} cx=${x} cy=${y} r="3"></circle>`}
+    ${label}</g>`;
+}
+
+// A word on its box, if it is of a hit or has one of the three marks, and on the shade of its surprisal.
+function drawWord(word, x, y, wide, shade = null) {
+  const isRtl = isRightToLeft(word.text);
+  const box = (kind, opacity = null) => svg`<rect class=${kind} x=${x - 2} y=${y - SIZE + 1} width=${wide + 4}
+    height=${SIZE + 5} rx="2" fill-opacity=${opacity}></rect>`;
+  return svg`${word.mark ? box(`mark-${word.mark}`) : word.is_matched ? box("matched") : null}
+    ${shade === null ? null : box("shade", shade)}
+    <text class=${word.is_special ? "faint" : null} x=${isRtl ? x + wide : x} y=${y}
+      direction=${isRtl ? "rtl" : null}>${word.text}</text>`;
+}
 
 // A mention is a bar in the colour of its entity, with a letter.
-function letterOf(entity) {
-  return String.fromCharCode(65 + (entity % 26)) + (entity >= 26 ? Math.floor(entity / 26) : "");
+function bar(entity, [x, y], [width, height], [letterX, letterY]) {
+  const letter = String.fromCharCode(65 + (entity % 26)) + (Math.floor(entity / 26) || "");
+  return svg`<rect class=${`mention e${entity % 5}`} x=${x} y=${y} width=${width} height=${height} rx="1.5"></rect>
+    <text class=${`letter e${entity % 5}`} x=${letterX} y=${letterY}>${letter}</text>`;
 }
-
-const bar = (entity, [x, y], [width, height], [letterX, letterY]) => svg`
-  <rect class=${`mention e${entity % 5}`} x=${x} y=${y} width=${width} height=${height} rx="1.5"></rect>
-  <text class=${`letter e${entity % 5}`} x=${letterX} y=${letterY}>${letterOf(entity)}</text>`;
-
-// Lanes for the bars of mentions, so that those that overlap stand side by side.
-function lanesOf(mentions) {
-  const ends = [];
-  return mentions.map(([, first, last]) => {
-    let lane = ends.findIndex((end) => end < first);
-    if (lane < 0) lane = ends.length;
-    ends[lane] = last;
-    return lane;
-  });
-}
-
-// A box around a word of a hit, or one of the three marks of an example.
-const markBox = ({ is_matched: isMatched, mark }, [x, y], [width, height]) => (isMatched || mark
-  ? svg`<rect class=${mark ? `mark-${mark}` : "matched"} x=${x} y=${y} width=${width} height=${height} rx="2"></rect>`
-  : null);
 
 const ROW = 21;
 const ACROSS = 120;
 const LANE = 14;
 
 // The two columns of a head: the left one attends to the right one.
-export function columns(record, panel, number, options = {}) {
-  const words = wordsOf(record, options);
-  const lines = linesOf(record, panel, { ...options, least: LEAST });
-  const lanes = lanesOf(record.mentions);
-  const beside = (largest(lanes, -1) + 1) * LANE;
+export function columns(record, panel, number, showsSpecial) {
+  const words = drawnWords(record, showsSpecial);
+  const lines = linesOf(record, panel, showsSpecial, IN_COLUMNS);
+  const beside = LANE * (1 + largest(record.mentions.map(([, , , , lane]) => lane), -1));
   const column = largest(words.map((word) => textWidth(word.text))) + 8;
-  const hasElsewhere = lines.some((line) => line.to === null);
   const left = beside + column + 8;
   const right = left + ACROSS;
-  const y = new Map(words.map((word, at) => [word.position, 8 + (at + 0.5) * ROW]));
-  const elsewhere = 8 + (words.length + 0.9) * ROW;
-  const width = right + Math.max(column + beside, hasElsewhere ? textWidth(ELSEWHERE) + 8 : 0) + 8;
-  const height = 16 + (words.length + (hasElsewhere ? 1.4 : 0)) * ROW;
-  const text = (word, x, isEnd) => {
-    const wide = textWidth(word.text);
-    const at = y.get(word.position);
-    return svg`${markBox(word, [isEnd ? x - wide - 2 : x - 2, at - 9.5], [wide + 4, 19])}
-      <text class=${word.is_special ? "faint" : null} x=${x} y=${at + 5}
-        text-anchor=${isEnd ? "end" : "start"}
-        direction=${isRightToLeft(word.text) ? "rtl" : null}>${word.text}</text>`;
-  };
-  const mentionBars = record.mentions.map(([entity, first, last, head], at) => {
+  const targets = lines.some((line) => line.to === null) ? [...words, ELSEWHERE] : words;
+  const y = new Map(targets.map((word, at) => [word.position, 8 + (at + 0.5) * ROW]));
+  const width = right + Math.max(column + beside, ...targets.map((word) => textWidth(word.text) + 8)) + 8;
+  const height = 16 + targets.length * ROW;
+  const mentionBars = record.mentions.map(([entity, first, last, head, lane]) => {
     if (!y.has(first) || !y.has(last)) return null;
     const [top, bottom] = [y.get(first) - 8.4, y.get(last) + 8.4];
-    return [beside - LANE * (lanes[at] + 0.5), right + column + LANE * (lanes[at] + 0.5) - 4].map((x) => (
+    return [beside - LANE * (lane + 0.5), right + column + LANE * (lane + 0.5) - 4].map((x) => (
       bar(entity, [x - 1.5, top], [3, bottom - top], [x + 2.5, (y.get(head) ?? y.get(first)) + 4.2])));
   });
-  return svg`<svg class="columns-drawing" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}
+  const drawLine = (line) => {
+    const [from, to] = [line.from, line.to].map((position) => y.get(position));
+    return drawWeight(line, `M${left} ${from}L${right} ${to}`, [right, to]);
+  };
+  const place = (side, word, x, own = null) => svg`<g class=${side} data-index=${word.index}
+    data-position=${word.position ?? "elsewhere"}>${own}
+    ${drawWord(word, x, y.get(word.position) + 5, textWidth(word.text))}</g>`;
+  return svg`<svg class="drawing" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}
       role="img" aria-label=${`What ${panel.name} attends to`}>
     <g class="panel" id=${`panel${number}`} data-name=${panel.name} data-layer=${panel.layer}
       data-head=${panel.head} data-sentence=${record.name}>
       ${mentionBars}
-      ${words.map((word) => svg`<g class="from" data-position=${word.position} data-index=${word.index}>
-        ${lines.filter((line) => line.from === word.position).map((line) => (
-          drawLine(line, [left, y.get(line.from)], [right, line.to === null ? elsewhere : y.get(line.to)])))}
-        ${text(word, left - 5, true)}</g>
-        <g class="to" data-position=${word.position} data-index=${word.index}>
-          ${text(word, right + 5, false)}</g>`)}
-      ${hasElsewhere ? svg`<g class="to" data-position="elsewhere">
-        <text class="faint" x=${right + 5} y=${elsewhere + 5}>${ELSEWHERE}</text></g>` : null}
+      ${words.map((word) => place("from", word, left - 5 - textWidth(word.text),
+        lines.filter((line) => line.from === word.position).map(drawLine)))}
+      ${targets.map((word) => place("to", word, right + 5))}
     </g></svg>`;
-}
-
-function drawLine({ from, to, weight, share, kind, gold, isMarked, tip }, [x1, y1], [x2, y2]) {
-  const target = to ?? "elsewhere";
-  const mark = isMarked ? svg`<g class=${`arc ${kind}`} data-from=${from} data-to=${target}>
-    <path class="dots" d=${`M${x1} ${y1}L${x2} ${y2}`}></path>${ring(gold, x2, y2, "2.8")}</g>` : null;
-  return svg`${mark}<line class=${`line ${kind}`} x1=${x1} y1=${y1} x2=${x2} y2=${y2}
-    stroke-opacity=${share.toFixed(3)} stroke-width=${(0.5 + 2.5 * share).toFixed(2)}
-    data-from=${from} data-to=${target} data-weight=${weightText(weight)}
-    data-gold=${goldText(gold)}><title>${tip}</title></line>`;
 }
 
 const SPACE = 12; // between two words of a line
 const LEVEL = 15; // a level of arcs
-const DEEPEST = 110; // arcs below a line
-const FOOT = 26; // the words and their tags
 const BAR = 5; // a mention under its words
 const NUMBER = 11; // the share of special tokens under a word
 
-// The words in a line, wrapped to a width, with the tree above and the head's attention below.
-export function line(record, panel, tree, width, options = {}) {
-  const rows = wrapped(wordsOf(record, options), width);
+// The words in a line, wrapped to a width or as an example cut to it, with the tree above and the head's
+// attention below. `shares` are what words give to special tokens of their attention, by position.
+export function line(record, panel, tree, width, { showsSpecial, isExample, shares, label } = {}) {
+  const words = drawnWords(record, showsSpecial);
+  const rows = wrapped(isExample ? cutTo(words, width) : words, width);
+  const shape = isExample ? IN_EXAMPLE : IN_LINE;
   const places = new Map(rows.flatMap((row, at) => row.map((place) => (
     [place.word.position, { ...place, row: at, middle: place.x + place.wide / 2 }]))));
-  const treeArcs = (tree?.heads ?? []).flatMap((head, at) => (head === null ? [] : [{
-    from: tree.positions[head], to: tree.positions[at], label: tree.relations[at] ?? "",
-    isWrong: tree.wrong.includes(at),
-  }]));
-  const lines = linesOf(record, panel, { ...options, least: LEAST_ARC })
+  const treeArcs = (tree?.arcs ?? []).map(([from, to, label, isWrong]) => ({ from, to, label, isWrong }));
+  const lines = linesOf(record, panel, showsSpecial, shape)
     .filter((arc) => arc.to !== null && arc.from !== arc.to);
   const edges = rows.isRtl ? [width, 0] : [0, width];
   const pieces = (arcs, row) => levelled(arcs.flatMap((arc) => pieceIn(arc, places, row, edges)));
-  const shares = options.shares ?? new Map(); // of its attention that a word gives to special tokens
-  const lanes = lanesOf(record.mentions);
   const mostSurprisal = largest(record.words.map((word) => word.surprisal)) || 1;
   let y = 0;
   const drawnRows = rows.map((row, at) => {
-    const [above, below] = [pieces(treeArcs, at), pieces(lines, at)];
-    const [levels, depth] = [above, below].map((arcs) => LEVEL * largest(arcs.map((piece) => piece.level)));
-    const base = y + LEVEL + levels + (above.length ? 6 : 0) + SIZE;
-    const bars = record.mentions.flatMap(([entity, first, last], mention) => {
+    const above = pieces(treeArcs, at);
+    const below = lowered(pieces(lines, at), shape.deepest);
+    const base = y + SIZE + 4 + (above.length ? LEVEL * (1 + largest(above.map((piece) => piece.level))) : 0);
+    const bars = record.mentions.flatMap(([entity, first, last, , lane]) => {
       const own = row.filter(({ word }) => word.position >= first && word.position <= last);
       if (!own.length) return [];
       const [left, right] = [Math.min(...own.map(({ x }) => x)), largest(own.map(({ x, wide }) => x + wide))];
-      return [{ entity, lane: lanes[mention], left, right }];
+      return [{ entity, lane, left, right }];
     });
-    const foot = base + 6 + BAR * (1 + largest(bars.map(({ lane }) => lane), -1)) + (shares.size ? NUMBER : 0);
-    y = foot + FOOT - SIZE - 6 + 10 + Math.min(DEEPEST, depth) + 8;
-    const drawWord = ({ word, x, wide }) => {
-      const nats = word.surprisal ?? null;
-      const box = [[x - 2, base - SIZE + 1], [wide + 4, SIZE + 5]];
-      return svg`<g class="word" tabindex="0" data-position=${word.position}>
-        <title>${word.text}${nats === null ? null : `: surprisal ${nats.toFixed(2)} nats`}</title>
-        ${markBox(word, ...box)}
-        ${nats === null ? null : svg`<rect class="shade" x=${x - 2} y=${base - SIZE + 1}
-          width=${wide + 4} height=${SIZE + 5} rx="2"
-          fill-opacity=${(0.7 * nats / mostSurprisal).toFixed(2)}></rect>`}
-        <text class=${word.is_special ? "faint" : null} x=${isRightToLeft(word.text) ? x + wide : x} y=${base}
-          direction=${isRightToLeft(word.text) ? "rtl" : null}>${word.text}</text></g>`;
+    const foot = base + 6 + BAR * (1 + largest(bars.map(({ lane }) => lane), -1)) + (shares?.size ? NUMBER : 0);
+    y = foot + 7 + largest(below.map((piece) => piece.low));
+    const place = ({ word, x, wide }) => {
+      const { position, text, surprisal: nats = null } = word;
+      const shade = nats && (0.7 * nats / mostSurprisal).toFixed(2);
+      return svg`<g class="word" tabindex=${isExample ? null : 0} data-position=${position}>
+        ${isExample ? null : svg`<title>${text}${nats === null ? "" : `: surprisal ${nats.toFixed(2)} nats`}</title>`}
+        ${drawWord(word, x, base, wide, shade)}</g>`;
     };
     return svg`<g class="text-row">
       ${above.map((piece) => treeArc(piece, base - SIZE - 2))}
-      ${below.map((piece) => attentionArc(piece, foot, DEEPEST / Math.max(DEEPEST, depth)))}
-      ${repeat(row, ({ word }) => word.position, drawWord)}
-      ${shares.size ? row.map(({ word: { position }, x, wide }) => svg`<text class="share" x=${x + wide / 2}
-        y=${foot - 1} text-anchor="middle">${shares.get(position)?.toFixed(2)}</text>`) : null}
+      ${below.map((piece) => attentionArc(piece, foot))}
+      ${repeat(row, ({ word }) => word.position, place)}
+      ${shares?.size ? row.map(({ word, x, wide }) => svg`<text class="share" x=${x + wide / 2} y=${foot - 1}
+        text-anchor="middle">${shares.get(word.position)?.toFixed(2)}</text>`) : null}
       ${bars.map(({ entity, lane, left, right }) => (
         bar(entity, [left, base + 5 + BAR * lane], [right - left, 3], [right + 1, base + 9 + BAR * lane])))}
     </g>`;
   });
   const height = Math.ceil(y);
-  return svg`<svg class="line-drawing" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}
-      role="group" aria-label=${`What ${panel.name} attends to`}
+  return svg`<svg class="drawing line-drawing" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}
+      role=${isExample ? "img" : "group"} aria-label=${label ?? `What ${panel.name} attends to`}
       @pointerover=${point} @pointerout=${release} @focusin=${point} @focusout=${release}>${drawnRows}</svg>`;
+}
+
+const widthOf = (word) => Math.max(textWidth(word.text), 10) + SPACE;
+
+// The words that there is room for in one row: the marked ones, then their neighbours; and … for others.
+function cutTo(words, width) {
+  const marked = [...words.keys()].filter((at) => words[at].mark);
+  const distance = (at) => (marked.length ? Math.min(...marked.map((other) => Math.abs(other - at))) : at);
+  const order = [...words.keys()].sort((a, b) => distance(a) - distance(b) || a - b);
+  const cut = { text: "…", is_special: true };
+  let room = width - widthOf(cut) * (1 + marked.length);
+  const end = order.findIndex((at) => {
+    room -= widthOf(words[at]);
+    return room < 0 && distance(at);
+  });
+  const shown = new Set(end < 0 ? order : order.slice(0, end));
+  return words.flatMap((word, at) => (shown.has(at) ? [word]
+    : at && !shown.has(at - 1) ? [] : [{ ...cut, position: `cut ${at}` }]));
 }
 
 // Words in rows of a width, each with its place in the row; from right to left if most words are.
@@ -210,7 +213,7 @@ function wrapped(words, width) {
   rows.isRtl = words.filter((word) => isRightToLeft(word.text)).length * 2 > words.length;
   let used = 0;
   for (const word of words) {
-    const wide = Math.max(textWidth(word.text), 10) + SPACE;
+    const wide = widthOf(word);
     if (used + wide > width && rows.at(-1).length) {
       rows.push([]);
       used = 0;
@@ -226,46 +229,55 @@ function wrapped(words, width) {
 function pieceIn(arc, places, row, [before, after]) {
   const [from, to] = [places.get(arc.from), places.get(arc.to)];
   if (!from || !to || row < Math.min(from.row, to.row) || row > Math.max(from.row, to.row)) return [];
-  const end = (place) => (place.row === row ? place.middle : place.row < row ? before : after);
-  return [{ ...arc, start: end(from), stop: end(to), hasEnd: to.row === row }];
+  const [start, stop] = [from, to].map((place) => (
+    place.row === row ? place.middle : place.row < row ? before : after));
+  const [left, right] = [Math.min(start, stop), Math.max(start, stop)];
+  return [{ ...arc, start, stop, left, right, middle: (left + right) / 2, hasEnd: to.row === row }];
 }
 
 // Arcs with the level at which each is free of those beneath it.
 function levelled(pieces) {
   const placed = [];
-  const length = ({ start, stop }) => Math.abs(start - stop);
-  for (const piece of [...pieces].sort((a, b) => length(a) - length(b))) {
-    const [low, high] = [piece.start, piece.stop].sort((a, b) => a - b);
-    const isBeneath = ({ start, stop }) => Math.min(start, stop) >= low && Math.max(start, stop) <= high;
-    const beneath = placed.filter(isBeneath);
+  for (const piece of [...pieces].sort((a, b) => (a.right - a.left) - (b.right - b.left))) {
+    const beneath = placed.filter(({ left, right }) => left >= piece.left && right <= piece.right);
     placed.push({ ...piece, level: 1 + largest(beneath.map((other) => other.level)) });
   }
   return placed;
 }
 
-function treeArc({ start, stop, label, level, isWrong, hasEnd }, base) {
+// Arcs with the depths of their curves and weights, the marked ones on top. Their weights, which are always shown,
+// do not stand on each other.
+function lowered(pieces, deepest) {
+  const squeeze = deepest / Math.max(deepest, LEVEL * largest(pieces.map((piece) => piece.level)));
+  const placed = [];
+  for (const piece of pieces) {
+    const depth = 8 + LEVEL * squeeze * piece.level;
+    let low = depth + 9;
+    const isTaken = (other) => (
+      other.isMarked && Math.abs(other.middle - piece.middle) < 24 && Math.abs(other.low - low) < 10);
+    while (piece.isMarked && placed.some(isTaken)) low += 1;
+    placed.push({ ...piece, depth, low });
+  }
+  return placed.sort((one, other) => one.isMarked - other.isMarked);
+}
+
+function treeArc({ start, stop, left, right, middle, label, level, isWrong, hasEnd }, base) {
   const top = base - LEVEL * level;
-  const turn = Math.min(8, Math.abs(stop - start) / 2) * Math.sign(stop - start || 1);
+  const turn = Math.min(8, (right - left) / 2) * Math.sign(stop - start || 1);
   // Over a short arc the subtype would stand over the labels beside it.
-  const text = textWidth(label, 10.5) > Math.abs(stop - start) + 12 ? label.split(":")[0] : label;
-  const middle = Math.max((start + stop) / 2, textWidth(text, 10.5) / 2 + 2);
+  const text = textWidth(label, 10.5) > right - left + 12 ? label.split(":")[0] : label;
+  const x = Math.max(middle, textWidth(text, 10.5) / 2 + 2);
   const path = `M${start} ${base}V${top + 6}q0 -6 ${turn} -6H${stop - turn}q${turn} 0 ${turn} 6V${base}`;
   return svg`<g class=${isWrong ? "tree-arc wrong" : "tree-arc"}><path d=${path}></path>
     ${hasEnd ? svg`<path class="tip" d=${`M${stop - 3} ${base - 5}h6l-3 5z`}></path>` : null}
-    <title>${label}</title><text x=${middle} y=${top - 2} text-anchor="middle">${text}</text></g>`;
+    <title>${label}</title><text x=${x} y=${top - 2} text-anchor="middle">${text}</text></g>`;
 }
 
-function attentionArc({ from, to, start, stop, level, weight, share, kind, gold, isMarked, tip }, base, squeeze) {
-  const deep = base + (8 + LEVEL * level * squeeze) / 0.75;
-  const path = `M${start} ${base}C${start} ${deep} ${stop} ${deep} ${stop} ${base}`;
-  return svg`<g class=${`attention ${kind}`} data-from=${from} data-to=${to}><title>${tip}</title>
-    ${isMarked ? svg`<path class="dots" d=${path}></path>` : null}
-    <path class=${`line ${kind}`} d=${path} stroke-opacity=${Math.max(0.12, share).toFixed(3)}
-      stroke-width=${(0.6 + 3.4 * share).toFixed(2)} data-from=${from} data-to=${to}
-      data-weight=${weightText(weight)} data-gold=${goldText(gold)}></path>
-    ${ring(gold, stop, base, "3")}
-    <text class="weight" x=${(start + stop) / 2} y=${base + 0.75 * (deep - base) + 9}
-      text-anchor="middle">${weight?.toFixed(2)}</text></g>`;
+function attentionArc(arc, base) {
+  const deep = base + arc.depth / 0.75;
+  const path = `M${arc.start} ${base}C${arc.start} ${deep} ${arc.stop} ${deep} ${arc.stop} ${base}`;
+  return drawWeight(arc, path, [arc.stop, base], svg`<text class="weight" x=${arc.middle} y=${base + arc.low}
+    text-anchor="middle">${arc.weight?.toFixed(2)}</text>`);
 }
 
 // The arcs from the word under the pointer stand out, with their weights.
@@ -283,7 +295,5 @@ function release({ currentTarget: drawing, relatedTarget: next }) {
 }
 
 // A tree by itself: words with arcs above them, wrapped.
-export function treeDrawing(tree, width) {
-  const words = tree.words.map((text, at) => ({ text, position: tree.positions[at], index: at + 1 }));
-  return line({ words, mentions: [] }, { name: "the tree", weights: [], gold: [] }, tree, width);
-}
+export const treeDrawing = (tree, width) => (
+  line({ ...tree, mentions: [] }, { name: "the tree", weights: [], gold: [] }, tree, width));

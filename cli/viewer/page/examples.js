@@ -1,13 +1,18 @@
 // Where a head is right and wrong: examples as lines of words, and bars by what the dependent is, and
 // by what the head finds instead.
-import { arcLine, judge, KEY } from "./arcs.js";
 import { Frame } from "./cells.js";
 import { thousands } from "./context.js";
 import { html, repeat, svg } from "./dom.js";
+import { line, withMarks } from "./drawing.js";
 import { Fault } from "./fault.js";
 import { inWords, runLine } from "./forms.js";
 import { checkHead, pairOf, percent } from "./measures.js";
 import { pages } from "./tables.js";
+
+// What the three marks are, above examples.
+export const KEY = html`<p class="key"><span class="box dependent"></span> dependent
+  <span class="box gold"></span> its head <span class="box found"></span> found instead;
+  numbers are weights; dotted: missed</p>`;
 
 // Examples of a kind: each of a published bank takes reading a part of it.
 const ON_A_PAGE = { server: 50, published: 10 };
@@ -35,46 +40,81 @@ export async function examplesOf(connector, run, head, of, most) {
 // Sentences in which a head attends most as a measure says, as examples without a judged dependent.
 export async function strongestOf(connector, run, head, measure, most) {
   const rows = await connector.get(`/strongest/${run.id}/${head}.json`, { measure, most });
-  const sentences = await sentencesOf(connector, run, head, rows.map(({ sentence }) => sentence));
-  return rows.map((row) => ({ ...row, record: sentences.get(row.sentence) }));
+  return judgedLines(connector, run, head, {}, rows);
 }
 
-// They are lines of words; what goes to a special token stands below each word, in per cent.
-export function strongestList(lines, link, run, head, width, target) {
-  const isTarget = { cls: (position) => position === 0, first: (position) => position === 0, sep: Boolean }[target];
-  return html`<ul class="examples">${lines.map(({ sentence, sent_id: name, share, record }) => html`<li>
-    <a class="where" title=${`${name}: ${percent(share)} of the attention in its input`}
-      href=${link("/sentence", { sentence, head, run: run.name })}>${arcLine(record, sentence, null, width, isTarget)}</a></li>`)}
-    </ul><p class="key">Arcs: weights of 0.1 or more${isTarget ? "; below a word: its weight on the token, in per cent" : ""}.</p>`;
-}
+// Below each word stands its weight on the special tokens that are the target.
+export const strongestList = (lines, link, run, head, width, target) => html`
+  ${exampleList(link, run, head, {}, lines, width, target)}
+  <p class="key">Arcs: weights of 0.1 or more${
+    ["cls", "first", "sep"].includes(target) ? "; below a word: its weight on the token" : ""}.</p>`;
 
-// Examples with what the head does in each.
+// Examples with their sentences in the inputs of a run, and the maps and peaks of a head there.
 export async function judgedLines(connector, run, head, { direction }, rows) {
-  const sentences = await sentencesOf(connector, run, head, rows.map(({ sentence }) => sentence));
-  return rows.map((row) => {
-    const record = sentences.get(row.sentence);
-    return { ...row, record, judged: judge(record, { ...row, direction }) };
-  });
+  const ids = [...new Set(rows.map(({ sentence }) => sentence))];
+  const sheets = ids.length
+    ? await connector.get(`/sentences/${run.id}/${head}.json`, { sentences: ids.join(",") }) : [];
+  return rows.map((row) => ({ ...row, direction, sheet: sheets[ids.indexOf(row.sentence)] }));
 }
 
-// Sentences in the inputs of a run by their ids, with the maps and peaks of a head.
-export async function sentencesOf(connector, run, head, ids) {
-  const sentences = [...new Set(ids)];
-  const records = sentences.length
-    ? await connector.get(`/sentences/${run.id}/${head}.json`, { sentences: sentences.join(",") }) : [];
-  return new Map(records.map((record, at) => [sentences[at], record]));
+// Dependents that only one of two heads finds, up to `most` of each kind as both judge them, and their counts.
+export async function changesOf(connector, relation, sides, most) {
+  const [a, b] = sides;
+  const heads = { head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction };
+  const rows = await connector.get(`/changes/${a.run.id}/${b.run.id}.json`, { relation, ...heads, most });
+  const examples = rows.filter(({ n }) => n === null);
+  const lines = await Promise.all(sides.map(({ kind, run, head, direction }) => (
+    judgedLines(connector, run, head, { direction }, examples.map((row) => (
+      { ...row, breakdown: row.kind === kind ? "right" : "wrong" }))))));
+  return { count: countsOf(rows), lines };
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
-export function exampleList(link, run, head, { relation, direction }, lines, width) {
-  const key = (line) => `${line.sentence} ${line.dependent} ${line.breakdown}`;
-  return html`<ul class="examples">${repeat(lines, key, (line) => {
-    const { sentence, judged, record } = line;
-    const described = judged.isRight ? "right" : `attends to ${line.value ?? "no word"} instead`;
-    const of = { head, relation, direction, run: run.name, example: exampleOf(line) };
-    return html`<li><a class="where" title=${line.sent_id} aria-label=${`${line.sent_id}: ${described}`}
-      href=${link("/sentence", { sentence, ...of })}>${arcLine(record, sentence, judged, width)}</a></li>`;
-  })}</ul>`;
+export const exampleList = (link, run, head, of, lines, width, target) => html`<ul class="examples">
+  ${repeat(lines, (row) => `${row.sentence} ${row.dependent} ${row.breakdown}`, (row) => html`<li>
+    ${exampleLink(link, run, head, of, row, width, target)}</li>`)}</ul>`;
+
+export function exampleLink(link, run, head, { relation, direction }, row, width, target) {
+  const { sentence, sent_id: name, share, dependent, gold } = row;
+  const example = dependent && `${sentence}:${dependent},${gold}`;
+  const address = link("/sentence", { sentence, head, relation, direction, run: run.name, example });
+  return html`<a class="where" href=${address}
+    title=${share ? `${name}: ${percent(share)} of the attention in its input` : name}>
+    ${exampleLine(row, run, width, target)}</a>`;
+}
+
+// Whether the head is right is what the bank counts: of a position with several words any.
+function exampleLine({ sheet, sentence, dependent, gold: head, direction, breakdown }, run, width, target) {
+  const { rows: positions } = new Frame(sheet.positions);
+  const [own, gold] = [dependent, head].map((index) => (
+    positions.find((row) => row.sentence === sentence && row.index === index)?.position ?? null));
+  const isBackward = direction === "head_to_dependent" || (direction === "later_to_earlier" && gold > own);
+  const isRight = breakdown === "right";
+  const peak = sheet.peaks.find(({ position }) => position === own);
+  const predicted = isRight ? null : (isBackward ? peak?.most_attending : peak?.most_attended) ?? null;
+  const pairWith = (position) => (isBackward ? [position, own] : [own, position]);
+  const weights = sheet.maps.flatMap(({ from_position: from, weights: row }) => (
+    row.map((weight, to) => [from, to, weight])));
+  // Those of the judged arcs may not be stored.
+  for (const [from, to] of [gold, predicted].map(pairWith)) {
+    if (!weights.some(([start, end]) => start === from && end === to)) weights.push([from, to, null]);
+  }
+  const words = positions.filter((row) => row.is_shown && row.sentence === sentence)
+    .map(({ position, text, index }) => ({ position, text, index }));
+  const textAt = (at) => words.find(({ position }) => position === at)?.text ?? "a word that is not shown";
+  const outcome = isRight ? "found" : `missed: ${predicted === null ? "nothing" : textAt(predicted)} instead`;
+  const judged = dependent ? ` — ${textAt(own)}, head ${textAt(gold)}: ${outcome}` : "";
+  const targets = positions.filter(({ is_special: isSpecial, position: at }) => (
+    isSpecial && { cls: !at, first: !at, sep: at }[target]));
+  const shares = new Map(targets.length ? sheet.maps.map(({ from_position: from, weights: row }) => (
+    [from, targets.reduce((sum, { position }) => sum + (row[position] ?? 0), 0)])) : []);
+  const record = {
+    words: withMarks(words, { own, gold, predicted }), mentions: [], isBackward,
+    norms: run.measure.endsWith("norms"),
+  };
+  const panel = { weights, gold: [[...pairWith(gold), isRight]] };
+  const label = words.map(({ text }) => text).join(" ") + judged;
+  return line(record, panel, null, width, { isExample: true, shares, label });
 }
 
 // How many dependents only one of two heads finds, or both, or neither: a function of such kinds.
@@ -97,9 +137,6 @@ export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
 
 // The width of an example in an element.
 export const widthIn = (element, most = 620) => Math.max(300, Math.min(most, element.clientWidth - 30));
-
-// The words of an example, as an address marks them.
-export const exampleOf = ({ sentence, dependent, gold }) => `${sentence}:${dependent},${gold}`;
 
 const MOST = 4; // bars of a kind
 

@@ -1,10 +1,10 @@
 // Three views: one sentence with the attention of some heads, all heads on one sentence, and a
 // sentence that is typed. drawing.js draws them.
-import { KEY } from "./arcs.js";
 import { Frame } from "./cells.js";
 import { command, shell } from "./commands.js";
-import { columns, line, treeDrawing } from "./drawing.js";
 import { html, svg } from "./dom.js";
+import { columns, line, treeDrawing, withMarks } from "./drawing.js";
+import { KEY } from "./examples.js";
 import { attempt } from "./fault.js";
 import {
   choice, directionBox, faultBox, field, hint, moreOptions, relationBox, runBox, runLine, tick, wide,
@@ -33,19 +33,29 @@ export async function sentenceView(context) {
   const layout = layoutOf(context);
   const special = context.flag("special");
   const [shown, fault] = name ? await attempt(() => connector.get("/shown.json", options)) : [];
-  const record = shown && withMarks(shown, context.text("example"));
+  const record = shown && asExample(shown, context.text("example"));
   record?.notes.forEach((text) => context.note(text));
-  const toTyped = context.link("/typed", { sentence: name, head: record?.heads ?? options.head, run: context.run });
+  const head = record?.heads ?? options.head;
+  const toTyped = context.link("/typed", { sentence: name, head, run: context.run });
+  const toHits = context.link("/sentences", { pattern: given.pattern, run: context.run, head });
+  const { corpus, relation, direction, mean, coreference, tree, decoded, before } = options;
+  const isUsual = !relation || direction === bank.directions[0];
+  const ofRows = {
+    head, run: record?.run, corpus, relation, direction: isUsual ? null : direction, mean, no_special: !special,
+  };
+  const ofPicture = { ...ofRows, coreference, tree, decoded, before, output: "sentence.svg" };
   return {
     title: name ? `Sentence ${cut(name, 60)}` : "One sentence",
     heading: name ? html`Sentence <bdi>${cut(name, 200)}</bdi>` : null,
     ...(record?.panels ? {
-      frame: byWord(record), answered: record.run, isDrawn: true, ...commandsOf(context, record, options, !special),
+      frame: byWord(record), answered: record.run, isDrawn: true,
+      command: command(context, `show ${shell(name)}`, ofRows),
+      plotCommand: command(context, `show ${shell(name)}`, ofPicture),
     } : {}),
     content: html`<form>
         ${field("Sentence", "sentence", name, { placeholder: "a sent_id, a number, or a request", size: Infinity })}
         <button>Show</button>
-        ${moreOptions(html`${headsBox(record?.heads ?? options.head)}
+        ${moreOptions(html`${headsBox(head)}
           ${relationBox(context, options.relation, { label: "Gold arcs", none: "none" })}
           ${directionBox(context, options.direction)}${runBox(context, context.run)}${layoutBox(layout)}
           ${connector.isServer ? html`
@@ -56,7 +66,13 @@ export async function sentenceView(context) {
         ${["hit", "example", "pattern", "corpus"].filter((key) => given[key]).map((key) => (
           html`<input type="hidden" name=${key} value=${given[key]}>`))}</form>
       ${faultBox(fault)}
-      ${record ? shownSentence(context, record, options, layout, special) : null}
+      ${record ? html`${record.unread ? html`<p role="status">${record.unread}</p>` : null}
+        <p class="sentence"><bdi>${writtenText(record)}</bdi></p>
+        ${options.hit && given.pattern ? hint(html`Marked: a hit of
+          <a href=${toHits}><code>${given.pattern}</code></a>`) : null}
+        ${record.words?.some((word) => word.mark) ? KEY : null}
+        ${record.panels ? drawings(context, record, layout, special) : null}
+        ${neighbours(context, record)}` : null}
       ${connector.isServer && (record?.panels || !name) ? hint(html`
         ${name ? html`<a href=${context.link("/model", { sentence: name, run: record.run })}>All heads on this
           sentence</a> ·` : null} <a href=${toTyped}>Type a sentence of your own</a>`) : null}
@@ -65,17 +81,17 @@ export async function sentenceView(context) {
   };
 }
 
-// The words of an example, SENTENCE:DEPENDENT,GOLD, with its three marks; what is found instead is what the
-// first head attends to.
-function withMarks(record, example) {
-  const [sentence, dependent, gold] = example.split(/[:,]/).map(Number);
+// A record with the marks of an example, SENTENCE:DEPENDENT,GOLD; what is found instead is what the first head
+// attends to.
+function asExample(record, example) {
+  const [sentence, dependent, head] = example.split(/[:,]/).map(Number);
   if (sentence !== record.id || !record.panels) return record;
   const { rows } = new Frame(record.rows);
-  const places = new Set(rows.map((row) => row.position));
-  const { looks_at_position: found, looked_at_by_position: finder } = rows.find((row) => row.index === dependent) ?? {};
-  const markOf = ({ position, index }) => (!places.has(position) ? null : index === dependent ? "dependent"
-    : index === gold ? "gold" : position === (found ?? finder) ? "found" : null);
-  return { ...record, words: record.words.map((word) => ({ ...word, mark: markOf(word) })) };
+  const gold = rows.find(({ index }) => index === head)?.position;
+  const { position: own, looks_at_position: found, looked_at_by_position: finder } = rows
+    .find(({ index }) => index === dependent) ?? {};
+  const words = withMarks(record.words, { own, gold, predicted: found ?? finder });
+  return { ...record, words, isBackward: found === undefined };
 }
 
 // What each word attends to most, of several heads with their names.
@@ -85,27 +101,6 @@ function byWord(record) {
     : !["sent_id", "layer", "index", "run"].includes(name) && !name.endsWith("position");
   return Frame.of(rows.map((row) => ({ ...row, head: headOf(row) })), columns.filter(isShown)
     .map(({ name, kind }) => [name, name === "head" ? "text" : kind]));
-}
-
-function commandsOf(context, record, options, plain) {
-  const { mean, coreference, tree, decoded, before, corpus, relation, direction } = options;
-  const isUsual = !relation || direction === context.bank.directions[0];
-  const of = { corpus, relation, direction: isUsual ? null : direction, mean, no_special: plain };
-  const given = { head: record.heads, run: record.run, ...of };
-  const what = `show ${shell(options.sentence)}`;
-  const drawn = { ...given, coreference, tree, decoded, before, output: "sentence.svg" };
-  return { command: command(context, what, given), plotCommand: command(context, what, drawn) };
-}
-
-function shownSentence(context, record, { head, hit }, layout, special) {
-  const { given: { pattern }, run } = context;
-  const toHits = context.link("/sentences", { pattern, run, head: record.heads ?? head });
-  return html`${record.unread ? html`<p role="status">${record.unread}</p>` : null}
-    <p class="sentence"><bdi>${writtenText(record)}</bdi></p>
-    ${hit && pattern ? hint(html`Marked: a hit of <a href=${toHits}><code>${pattern}</code></a>`) : null}
-    ${record.words?.some((word) => word.mark) ? KEY : null}
-    ${record.panels ? drawings(context, record, layout, special) : null}
-    ${neighbours(context, record)}`;
 }
 
 // The words as they are written, some of them marked.
@@ -118,11 +113,10 @@ function writtenText({ written, words = [], marked }) {
 
 // Links to the sentences before and after one, in the same view.
 function neighbours(context, { around }) {
-  const link = (sentence, text) => (sentence === null ? null : html`<a
-    href=${context.link(context.path, { ...context.given, sentence, page: null })}>${text}</a>`);
-  const [before, after] = around;
-  return html`<p class="around">${link(before, "← previous sentence")}
-    ${link(after, "next sentence →")}</p>`;
+  const [before, after] = around.map((sentence) => (
+    sentence && context.link(context.path, { ...context.given, sentence, page: null })));
+  return html`<p class="around">${before ? html`<a href=${before}>← previous sentence</a>` : null}
+    ${after ? html`<a href=${after}>next sentence →</a>` : null}</p>`;
 }
 
 // The drawings of a record, in one of the layouts.
@@ -131,25 +125,26 @@ function drawings(context, record, layout, showsSpecial) {
   const isInColumns = layout === "columns";
   const gold = record.trees.find((tree) => tree.isGold) ?? null;
   const trees = record.trees.filter((tree) => (isInColumns ? tree.isWanted : !tree.isGold));
-  const treeFigures = trees.map((tree) => html`<figure><figcaption>${tree.title}</figcaption>
-    ${treeDrawing(tree, width)}</figure>`);
-  const special = new Set(record.words.filter((word) => word.is_special).map((word) => word.text));
+  const special = new Set(record.words.filter((word) => word.is_special).map((word) => `“${word.text}”`));
   const isShaded = !isInColumns && record.words.some((word) => word.surprisal !== null);
   const way = isInColumns ? "Left attends to right. Hover or tap a word to see its attention; click to pin."
     : [gold && "Above: the gold tree.", "Below: the head's weights; point at a word to see only its own.",
-      !showsSpecial && special.size && `The number under a word is its attention to ${[...special].map((text) => `“${text}”`).join(" and ")}.`,
+      !showsSpecial && special.size && `The number under a word is its attention to ${[...special].join(" and ")}.`,
       isShaded && "The shade of a word is its surprisal."].filter(Boolean).join(" ");
-  const sharesOf = ({ layer, head }) => new Map(new Frame(record.rows).rows
-    .filter((row) => row.layer === layer && row.head === head).map((row) => [row.position, row.special]));
-  const figure = (panel, at) => html`<figure class=${`in-${layout}`}>
-    <figcaption>${panel.layer === null ? capitalised(panel.name) : html`<a
-      href=${context.link(`/head/${headOf(panel)}`, { run: record.run })}>${capitalised(panel.name)}</a>`}</figcaption>
-    ${isInColumns ? columns(record, panel, at, { showsSpecial })
-      : line(record, panel, at ? null : gold, width, { showsSpecial, shares: showsSpecial ? null : sharesOf(panel) })}
-    </figure>`;
+  const { rows } = new Frame(record.rows);
+  const sharesOf = ({ layer, head }) => new Map(rows.filter((row) => row.layer === layer && row.head === head)
+    .map((row) => [row.position, row.special]));
+  const figure = (caption, drawing) => html`<figure><figcaption>${caption}</figcaption>${drawing}</figure>`;
+  const ofHeads = record.panels.map((panel, at) => figure(
+    panel.layer === null ? capitalised(panel.name) : html`<a
+      href=${context.link(`/head/${headOf(panel)}`, { run: record.run })}>${capitalised(panel.name)}</a>`,
+    isInColumns ? columns(record, panel, at, showsSpecial)
+      : line(record, panel, at ? null : gold, width, { showsSpecial, shares: showsSpecial ? null : sharesOf(panel) }),
+  ));
+  const ofTrees = trees.map((tree) => figure(tree.title, treeDrawing(tree, width)));
   return html`${isInColumns ? html`<p id="looks" class="looks" aria-live="polite">${way}</p>` : null}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
-      ${isInColumns ? treeFigures : null}${record.panels.map(figure)}${isInColumns ? null : treeFigures}</div>
+      ${isInColumns ? [ofTrees, ofHeads] : [ofHeads, ofTrees]}</div>
     ${isInColumns ? null : hint(way)}
     ${record.facts.filter((fact) => !record.notes?.includes(fact)).map(hint)}`;
 }
@@ -159,6 +154,8 @@ export async function modelView(context) {
   const name = context.text("sentence").trim();
   const [model, fault] = name
     ? await attempt(() => context.connector.get("/model.json", { sentence: name, run: context.run })) : [];
+  const cell = (head) => html`<td><a href=${context.link("/sentence", { sentence: name, head, run: model.run })}
+    aria-label=${`Head ${head}`} title=${`Head ${head}`}>${smallMap(model.maps[head], model.positions)}</a></td>`;
   return {
     title: name ? `All heads on ${cut(name, 60)}` : "All heads on one sentence",
     answered: model?.run, frame: model && new Frame(model.rows),
@@ -172,29 +169,17 @@ export async function modelView(context) {
         ${neighbours(context, model)}
         ${hint("Each small map is one head: words from top to bottom on both sides, a line for each weight of"
           + " at least 0.05, stronger from 0.15, 0.4 and 0.7. Click a map for the full picture.")}
-        ${smallMaps(context, name, model)}` : null}`,
+        ${wide("All heads on this sentence", html`<table class="maps">
+          <caption>Rows are layers, columns are heads</caption>
+          ${layerTable(context.runOf(model.run), cell)}</table>`)}` : null}`,
   };
 }
 
-function smallMaps(context, sentence, { run, layers, positions }) {
-  const lines = new Map(layers.flatMap(([, maps]) => maps));
-  const shape = { layer_numbers: layers.map(([layer]) => layer), heads: layers[0][1].length };
-  const cell = (head) => html`<td><a href=${context.link("/sentence", { sentence, head, run })}
-    aria-label=${`Head ${head}`} title=${`Head ${head}`}>${smallMap(lines.get(head), positions)}</a></td>`;
-  return wide("All heads on this sentence", html`<table class="maps">
-    <caption>Rows are layers, columns are heads</caption>${layerTable(shape, cell)}</table>`);
-}
-
-const [SMALL, HIGHEST] = [84, 150];
-
 // The lines of each class of weights between places, as one path each.
 function smallMap(lines, positions) {
-  const step = Math.min(5, HIGHEST / Math.max(1, positions));
-  const height = Math.round(positions * step);
-  const y = (place) => ((place + 0.5) * step).toFixed(1);
-  const path = (pairs) => pairs.map(([from, to]) => `M2 ${y(from)}L${SMALL - 2} ${y(to)}`).join("");
-  return svg`<svg class="small" viewBox=${`0 0 ${SMALL} ${height}`} width=${SMALL} height=${height}
-    aria-hidden="true">${lines.map((pairs, kind) => (
+  const path = (pairs) => pairs.map(([from, to]) => `M0 ${from}L1 ${to}`).join("");
+  return svg`<svg class="small" viewBox=${`0 -0.5 1 ${positions}`} width="84" height=${Math.min(5 * positions, 150)}
+    preserveAspectRatio="none" aria-hidden="true">${lines.map((pairs, kind) => (
       pairs.length ? svg`<path class=${`w${kind + 1}`} d=${path(pairs)}></path>` : null))}</svg>`;
 }
 

@@ -1,5 +1,4 @@
 // What the pages of a published bank read: its files, and the bank itself once DuckDB runs here.
-import { positionsOf, wordsOf } from "viewer/arcs.js";
 import { compared, Frame, isP } from "viewer/cells.js";
 import { literal, quoted } from "viewer/commands.js";
 import { Connector } from "viewer/connector.js";
@@ -296,10 +295,10 @@ export class Published extends Connector {
   // What is drawn of a sentence, as shown_record of cli/viewer/records.py has it.
   async #drawn(sheet, heads, { id, run, marked, relation, direction, coreference, tree, mean = false }) {
     const { name, sequence, written, mentions } = sheet;
-    const positions = positionsOf(sheet);
+    const { rows: positions } = new Frame(sheet.positions);
     const matched = new Set(positions.filter((row) => row.sentence === id && marked.includes(row.index))
       .map((row) => row.position));
-    const words = wordsOf(positions).map(({ position, text, index, is_special, surprisal }) => (
+    const words = positions.filter((row) => row.is_shown).map(({ position, text, index, is_special, surprisal }) => (
       { position, text, index, is_special, surprisal, is_matched: matched.has(position) }));
     const names = heads.map((pair) => headName(...pair));
     const isSaved = this.manifest.saved.some((saved) => saved.name === relation);
