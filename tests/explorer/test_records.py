@@ -413,7 +413,7 @@ def test_examples_of_a_subtype_are_of_it_alone(client: Client, explored: Path) -
     assert (len(right), len(right) + len(wrong)) == (score["correct"], score["n"])
     words = dict(query_bank(explored, "select sentence || ':' || index, form from word"))
     for example in [*right, *wrong]:
-        for index, form in (("dependent", "dependent_form"), ("gold", "gold_head")):
+        for index, form in (("index", "dependent"), ("gold_index", "gold_head")):
             assert example[form] == words[f"{example['sentence']}:{example[index]}"]
 
 

@@ -17,7 +17,12 @@ const kindOf = (name) => (name === "n" ? "integer" : /relation|head/.test(name) 
 
 export async function compareView(context) {
   const { bank } = context;
-  if (bank.runs.length < 2) return { content: tooFew(context) };
+  if (bank.runs.length < 2) {
+    const model = shell(bank.models[0]?.name ?? "MODEL");
+    const [why, options] = bank.runs.length ? ["The bank has one run, and nothing to compare it with. For the same"
+      + " model with random weights:", `${model} --random-weights 1`] : ["The bank has no run yet:", "MODEL"];
+    return { content: html`<p>${why} <code>${command(context, `ingest CORPUS -m ${options}`)}</code></p>` };
+  }
   const state = {
     by: context.choice("by", [...bank.measures.keys()]), relation: context.text("relation", "all"),
     direction: context.choice("direction", bank.directions),
@@ -68,16 +73,6 @@ export async function compareView(context) {
   };
 }
 
-function tooFew(context) {
-  const { runs, models } = context.bank;
-  if (!runs.length) {
-    return html`<p>The bank has no run yet: <code>${command(context, "ingest CORPUS -m MODEL")}</code></p>`;
-  }
-  const random = `ingest CORPUS -m ${shell(models[0]?.name ?? "MODEL")} --random-weights 1`;
-  return html`<p>The bank has one run, and nothing to compare it with.</p>
-    <p>For the same model with random weights: <code>${command(context, random)}</code></p>`;
-}
-
 // A run with its grid, or why there is none.
 async function sideOf(context, name, state) {
   if (name === null) return { name: "no second run", why: "Choose a second run." };
@@ -101,11 +96,11 @@ function difference([a, b], toHead) {
     .filter(([, one, other]) => one !== null && other !== null);
   const differences = new Map(pairs.map(([name, one, other]) => [name, one - other]));
   const reach = Math.max(0.01, ...[...differences.values()].map(Math.abs));
+  const ends = [-reach, 0, reach];
   const { isShare, title } = a.grid;
   const to = toHead(b.name);
-  const options = { ends: [-reach, 0, reach], isShare, caption: `${title}: difference`, to };
   return html`<section><h2>Difference: first minus second</h2>
-      ${gridOf(a.run, differences, options)}</section>
+      ${gridOf(a.run, differences, { ends, isShare, caption: `${title}: difference`, to })}</section>
     <section><h2>Each head in both runs</h2>${scatter(pairs, [a.name, b.name], isShare, to)}</section>`;
 }
 
@@ -120,9 +115,8 @@ function scatter(pairs, [nameA, nameB], isShare, to) {
   const write = (value) => (isShare ? percent(value) : value.toFixed(2));
   const text = (content, at, top, anchor = "middle", transform = null) => svg`<text class="axis" x=${at}
     y=${top} text-anchor=${anchor} transform=${transform}>${content}</text>`;
-  const point = ([name, one, other]) => svg`<a href=${to(name)}
-    aria-label=${`head ${name}: ${write(one)} and ${write(other)}`}>
-    <title>${`${name}: ${one.toFixed(3)} and ${other.toFixed(3)}`}</title>
+  const point = ([name, one, other]) => svg`<a href=${to(name)}>
+    <title>${`Head ${name}: ${one.toFixed(3)} and ${other.toFixed(3)}`}</title>
     <circle cx=${x(one)} cy=${y(other)} r="4"></circle></a>`;
   return svg`<svg class="scatter" viewBox=${`0 0 ${SIDE} ${SIDE}`} role="group"
       aria-label="Heads, first run against second">
@@ -142,7 +136,7 @@ async function showChanges(context, row, section) {
   const { app, connector } = context;
   const { relation } = row;
   const sides = ["a", "b"].map((side) => ({
-    kind: `only_${side}`, run: context.runOf(row[`run_${side}`]),
+    kind: `only_${side}`, relation, run: context.runOf(row[`run_${side}`]),
     head: headName(row[`layer_${side}`], row[`head_${side}`]), direction: row[`direction_${side}`],
   }));
   const [a, b] = sides;
@@ -155,9 +149,9 @@ async function showChanges(context, row, section) {
   const [changes, fault] = await attempt(() => changesOf(connector, relation, sides, EXAMPLES));
   if (fault) return draw(faultBox(fault));
   const { count, lines } = changes;
-  const example = (at) => html`<li>${sides.map(({ run, head, direction }, side) => html`
-    <span class="hint">${head} of <bdi>${run.name}</bdi>, ${inWords(direction)}</span>
-    ${exampleLink(app.places.link, run, head, { relation, direction }, lines[side][at], widthIn(app.main))}`)}</li>`;
+  const example = (at) => html`<li>${sides.map((own, side) => html`
+    <span class="hint">${own.head} of <bdi>${own.run.name}</bdi>, ${inWords(own.direction)}</span>
+    ${exampleLink(app.places.link, own.run, own.head, own, lines[side][at], widthIn(app.main))}`)}</li>`;
   const list = ({ kind, run, head }) => html`<section>
     <h3>Only ${head} of <bdi>${run.name}</bdi>: ${count(kind)}</h3>
     <ol class="examples">${lines[0].map((line, at) => line.kind === kind && example(at))}</ol></section>`;

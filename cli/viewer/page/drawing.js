@@ -7,7 +7,7 @@ const SIZE = 14;
 const FONT = '"Liberation Sans", Arial, Helvetica, sans-serif';
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const ELSEWHERE = { position: null, text: "elsewhere in the input", is_special: true };
-// What is drawn of weights as shares of the largest one: the `least`, and how faint it is; and the room of arcs.
+// Of weights, as shares of the largest: the least that is drawn, how faint it is, and the depth of all arcs.
 const IN_COLUMNS = { least: 0.01, faintest: 0 };
 const IN_LINE = { least: 0.05, faintest: 0.12, deepest: 110 };
 const IN_EXAMPLE = { ...IN_LINE, least: 0.1, deepest: 34 };
@@ -64,16 +64,16 @@ const drawnWords = ({ words }, showsSpecial) => (
   words.filter((word) => showsSpecial || !word.is_special || word.index));
 
 // A weight as a line or an arc that ends at [x, y], with data for who points at it, and for tests.
-function drawWeight({ from, to, weight, share, opacity, kind, gold, isMarked, tip }, path, [x, y], label = null) {
+function drawWeight({ from, to, weight, share, opacity, kind, gold, isMarked, tip }, path, [x, y], label) {
   const target = to ?? "elsewhere";
+  const outcome = gold === undefined ? null : gold ? "found" : "missed";
   return svg`<g class=${`attention arc ${kind}`} data-from=${from} data-to=${target}><title>${tip}</title>
     ${isMarked ? svg`<path class="dots" d=${path}></path>` : null}
     <path class=${`line ${kind}`} d=${path} stroke-opacity=${opacity.toFixed(3)}
-      stroke-width=${(0.5 + 3 * share).toFixed(2)} data-from=${from} data-to=${target}
+      stroke-width=${((isMarked ? 1 : 0.5) + 3 * share).toFixed(2)} data-from=${from} data-to=${target}
       data-weight=${weight === null ? null : Number(weight.toPrecision(9))}
-      data-gold=${gold === undefined ? null : gold ? "found" : "missed"}></path>
-    ${gold === undefined ? null : svg`<circle class=${gold ? "ring found" : "ring"} cx=${x} cy=${y} r="3"></circle>`}
-    ${label}</g>`;
+      data-gold=${outcome}></path>
+    ${outcome && svg`<circle class=${`ring ${outcome}`} cx=${x} cy=${y} r="3"></circle>`}${label}</g>`;
 }
 
 // A word on its box, if it is of a hit or has one of the three marks, and on the shade of its surprisal.
@@ -90,8 +90,9 @@ function drawWord(word, x, y, wide, shade = null) {
 // A mention is a bar in the colour of its entity, with a letter.
 function bar(entity, [x, y], [width, height], [letterX, letterY]) {
   const letter = String.fromCharCode(65 + (entity % 26)) + (Math.floor(entity / 26) || "");
-  return svg`<rect class=${`mention e${entity % 5}`} x=${x} y=${y} width=${width} height=${height} rx="1.5"></rect>
-    <text class=${`letter e${entity % 5}`} x=${letterX} y=${letterY}>${letter}</text>`;
+  const kind = `e${entity % 5}`;
+  return svg`<rect class=${`mention ${kind}`} x=${x} y=${y} width=${width} height=${height} rx="1.5"></rect>
+    <text class=${`letter ${kind}`} x=${letterX} y=${letterY}>${letter}</text>`;
 }
 
 const ROW = 21;
@@ -116,10 +117,8 @@ export function columns(record, panel, number, showsSpecial) {
     return [beside - LANE * (lane + 0.5), right + column + LANE * (lane + 0.5) - 4].map((x) => (
       bar(entity, [x - 1.5, top], [3, bottom - top], [x + 2.5, (y.get(head) ?? y.get(first)) + 4.2])));
   });
-  const drawLine = (line) => {
-    const [from, to] = [line.from, line.to].map((position) => y.get(position));
-    return drawWeight(line, `M${left} ${from}L${right} ${to}`, [right, to]);
-  };
+  const drawLine = (line) => drawWeight(
+    line, `M${left} ${y.get(line.from)}L${right} ${y.get(line.to)}`, [right, y.get(line.to)]);
   const place = (side, word, x, own = null) => svg`<g class=${side} data-index=${word.index}
     data-position=${word.position ?? "elsewhere"}>${own}
     ${drawWord(word, x, y.get(word.position) + 5, textWidth(word.text))}</g>`;
@@ -137,7 +136,7 @@ export function columns(record, panel, number, showsSpecial) {
 const SPACE = 12; // between two words of a line
 const LEVEL = 15; // a level of arcs
 const BAR = 5; // a mention under its words
-const NUMBER = 11; // the share of special tokens under a word
+const NUMBER = 13; // the share of special tokens under a word
 
 // The words in a line, wrapped to a width or as an example cut to it, with the tree above and the head's
 // attention below. `shares` are what words give to special tokens of their attention, by position.
@@ -148,45 +147,43 @@ export function line(record, panel, tree, width, { showsSpecial, isExample, shar
   const places = new Map(rows.flatMap((row, at) => row.map((place) => (
     [place.word.position, { ...place, row: at, middle: place.x + place.wide / 2 }]))));
   const treeArcs = (tree?.arcs ?? []).map(([from, to, label, isWrong]) => ({ from, to, label, isWrong }));
-  const lines = linesOf(record, panel, showsSpecial, shape)
-    .filter((arc) => arc.to !== null && arc.from !== arc.to);
+  const lines = linesOf(record, panel, showsSpecial, shape).filter(({ from, to }) => from !== to);
   const edges = rows.isRtl ? [width, 0] : [0, width];
   const pieces = (arcs, row) => levelled(arcs.flatMap((arc) => pieceIn(arc, places, row, edges)));
+  const lanes = 1 + largest(record.mentions.map(([, , , , lane]) => lane), -1);
   const mostSurprisal = largest(record.words.map((word) => word.surprisal)) || 1;
   let y = 0;
   const drawnRows = rows.map((row, at) => {
     const above = pieces(treeArcs, at);
     const below = lowered(pieces(lines, at), shape.deepest);
     const base = y + SIZE + 4 + (above.length ? LEVEL * (1 + largest(above.map((piece) => piece.level))) : 0);
-    const bars = record.mentions.flatMap(([entity, first, last, , lane]) => {
+    const foot = base + 6 + BAR * lanes + (shares?.size ? NUMBER : 0);
+    const bars = record.mentions.map(([entity, first, last, , lane]) => {
       const own = row.filter(({ word }) => word.position >= first && word.position <= last);
-      if (!own.length) return [];
+      if (!own.length) return null;
       const [left, right] = [Math.min(...own.map(({ x }) => x)), largest(own.map(({ x, wide }) => x + wide))];
-      return [{ entity, lane, left, right }];
+      return bar(entity, [left, base + 5 + BAR * lane], [right - left, 3], [right + 1, base + 9 + BAR * lane]);
     });
-    const foot = base + 6 + BAR * (1 + largest(bars.map(({ lane }) => lane), -1)) + (shares?.size ? NUMBER : 0);
     y = foot + 7 + largest(below.map((piece) => piece.low));
     const place = ({ word, x, wide }) => {
       const { position, text, surprisal: nats = null } = word;
+      const tip = nats === null ? text : `${text}: surprisal ${nats.toFixed(2)} nats`;
       const shade = nats && (0.7 * nats / mostSurprisal).toFixed(2);
       return svg`<g class="word" tabindex=${isExample ? null : 0} data-position=${position}>
-        ${isExample ? null : svg`<title>${text}${nats === null ? "" : `: surprisal ${nats.toFixed(2)} nats`}</title>`}
-        ${drawWord(word, x, base, wide, shade)}</g>`;
+        ${isExample ? null : svg`<title>${tip}</title>`}${drawWord(word, x, base, wide, shade)}</g>`;
     };
     return svg`<g class="text-row">
       ${above.map((piece) => treeArc(piece, base - SIZE - 2))}
       ${below.map((piece) => attentionArc(piece, foot))}
       ${repeat(row, ({ word }) => word.position, place)}
-      ${shares?.size ? row.map(({ word, x, wide }) => svg`<text class="share" x=${x + wide / 2} y=${foot - 1}
+      ${shares?.size ? row.map(({ word, x, wide }) => svg`<text class="share" x=${x + wide / 2} y=${foot - 4}
         text-anchor="middle">${shares.get(word.position)?.toFixed(2)}</text>`) : null}
-      ${bars.map(({ entity, lane, left, right }) => (
-        bar(entity, [left, base + 5 + BAR * lane], [right - left, 3], [right + 1, base + 9 + BAR * lane])))}
-    </g>`;
+      ${bars}</g>`;
   });
   const height = Math.ceil(y);
   return svg`<svg class="drawing line-drawing" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}
       role=${isExample ? "img" : "group"} aria-label=${label ?? `What ${panel.name} attends to`}
-      @pointerover=${point} @pointerout=${release} @focusin=${point} @focusout=${release}>${drawnRows}</svg>`;
+      @pointerover=${point} @pointerleave=${point} @focusin=${point} @focusout=${point}>${drawnRows}</svg>`;
 }
 
 const widthOf = (word) => Math.max(textWidth(word.text), 10) + SPACE;
@@ -195,14 +192,13 @@ const widthOf = (word) => Math.max(textWidth(word.text), 10) + SPACE;
 function cutTo(words, width) {
   const marked = [...words.keys()].filter((at) => words[at].mark);
   const distance = (at) => (marked.length ? Math.min(...marked.map((other) => Math.abs(other - at))) : at);
-  const order = [...words.keys()].sort((a, b) => distance(a) - distance(b) || a - b);
   const cut = { text: "…", is_special: true };
   let room = width - widthOf(cut) * (1 + marked.length);
-  const end = order.findIndex((at) => {
+  const shown = new Set();
+  for (const at of [...words.keys()].sort((a, b) => distance(a) - distance(b) || a - b)) {
     room -= widthOf(words[at]);
-    return room < 0 && distance(at);
-  });
-  const shown = new Set(end < 0 ? order : order.slice(0, end));
+    if (room >= 0 || !distance(at)) shown.add(at);
+  }
   return words.flatMap((word, at) => (shown.has(at) ? [word]
     : at && !shown.has(at - 1) ? [] : [{ ...cut, position: `cut ${at}` }]));
 }
@@ -245,18 +241,15 @@ function levelled(pieces) {
   return placed;
 }
 
-// Arcs with the depths of their curves and weights, the marked ones on top. Their weights, which are always shown,
-// do not stand on each other.
+// Arcs with the depths of their curves and weights. The marked ones are on top: their weights are always shown,
+// and no other stands on them.
 function lowered(pieces, deepest) {
   const squeeze = deepest / Math.max(deepest, LEVEL * largest(pieces.map((piece) => piece.level)));
   const placed = [];
   for (const piece of pieces) {
     const depth = 8 + LEVEL * squeeze * piece.level;
-    let low = depth + 9;
-    const isTaken = (other) => (
-      other.isMarked && Math.abs(other.middle - piece.middle) < 24 && Math.abs(other.low - low) < 10);
-    while (piece.isMarked && placed.some(isTaken)) low += 1;
-    placed.push({ ...piece, depth, low });
+    const near = placed.filter((other) => other.isMarked && Math.abs(other.middle - piece.middle) < 24);
+    placed.push({ ...piece, depth, low: Math.max(depth + 9, ...near.map((other) => other.low + 10)) });
   }
   return placed.sort((one, other) => one.isMarked - other.isMarked);
 }
@@ -280,20 +273,11 @@ function attentionArc(arc, base) {
     text-anchor="middle">${arc.weight?.toFixed(2)}</text>`);
 }
 
-// The arcs from the word under the pointer stand out, with their weights.
-function point({ target, currentTarget: drawing }) {
-  const word = target.closest(".word");
-  if (!word) return;
-  drawing.classList.add("pointed");
+// The arcs from the word under the pointer, or with the focus, stand out, with their weights.
+function point({ type, target, currentTarget: drawing }) {
+  const word = type === "focusout" ? null : target.closest(".word");
+  drawing.classList.toggle("pointed", Boolean(word));
   for (const arc of drawing.querySelectorAll(".attention")) {
-    arc.classList.toggle("shown", arc.dataset.from === word.dataset.position);
+    arc.classList.toggle("shown", arc.dataset.from === word?.dataset.position);
   }
 }
-
-function release({ currentTarget: drawing, relatedTarget: next }) {
-  if (!drawing.contains(next) || !next.closest?.(".word")) drawing.classList.remove("pointed");
-}
-
-// A tree by itself: words with arcs above them, wrapped.
-export const treeDrawing = (tree, width) => (
-  line({ ...tree, mentions: [] }, { name: "the tree", weights: [], gold: [] }, tree, width));

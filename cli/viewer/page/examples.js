@@ -93,11 +93,10 @@ function exampleLine({ sheet, sentence, dependent, gold: head, direction, breakd
   const peak = sheet.peaks.find(({ position }) => position === own);
   const predicted = isRight ? null : (isBackward ? peak?.most_attending : peak?.most_attended) ?? null;
   const pairWith = (position) => (isBackward ? [position, own] : [own, position]);
-  const weights = sheet.maps.flatMap(({ from_position: from, weights: row }) => (
-    row.map((weight, to) => [from, to, weight])));
-  // Those of the judged arcs may not be stored.
-  for (const [from, to] of [gold, predicted].map(pairWith)) {
-    if (!weights.some(([start, end]) => start === from && end === to)) weights.push([from, to, null]);
+  // The weights of the judged arcs may not be stored.
+  const weights = new Map([gold, predicted].map(pairWith).map((pair) => [pair.join(), [...pair, null]]));
+  for (const { from_position: from, weights: row } of sheet.maps) {
+    row.forEach((weight, to) => weights.set(`${from},${to}`, [from, to, weight]));
   }
   const words = positions.filter((row) => row.is_shown && row.sentence === sentence)
     .map(({ position, text, index }) => ({ position, text, index }));
@@ -112,7 +111,7 @@ function exampleLine({ sheet, sentence, dependent, gold: head, direction, breakd
     words: withMarks(words, { own, gold, predicted }), mentions: [], isBackward,
     norms: run.measure.endsWith("norms"),
   };
-  const panel = { weights, gold: [[...pairWith(gold), isRight]] };
+  const panel = { weights: [...weights.values()], gold: [[...pairWith(gold), isRight]] };
   const label = words.map(({ text }) => text).join(" ") + judged;
   return line(record, panel, null, width, { isExample: true, shares, label });
 }
@@ -173,32 +172,26 @@ function bars(heading, rows, colour, kinds, barOf) {
 export async function examplesView(context) {
   const { bank, connector } = context;
   const name = context.path.split("/")[2];
-  const pair = pairOf(name);
-  const breakdown = context.choice("breakdown", BREAKDOWNS);
-  const value = context.text("value", "none");
   const relation = context.text("relation", "all");
-  const direction = context.choice("direction", bank.directions);
-  const of = { relation, direction };
+  const of = { relation, direction: context.choice("direction", bank.directions) };
+  const kind = { breakdown: context.choice("breakdown", BREAKDOWNS), value: context.text("value", "none") };
   const run = context.runOf(context.run, bank.defaults.head_error);
   if (!run) throw new Fault(`The bank has no results for head ${name}.`);
-  checkHead(run, pair);
-  const most = connector.isServer ? ON_A_PAGE.server : ON_A_PAGE.published;
-  const page = context.number("page", 1, 1, 1_000_000);
+  checkHead(run, pairOf(name));
+  const size = connector.isServer ? ON_A_PAGE.server : ON_A_PAGE.published;
   const path = `/examples/${run.id}/${name}/page.json`;
-  const pageOf = (number, size) => connector.get(path, { ...of, breakdown, value, most: size, page: number });
-  const rows = await pageOf(page, most);
-  const paging = context.paging(rows[0]?.total ?? 0, { size: most });
-  const allRows = async () => Frame.of((await pageOf(1, paging.total)).map(({ value: found, ...row }) => ({
-    ...row, found, index: row.dependent, gold_index: row.gold, found_index: row.target, dependent: row.dependent_form,
-  })), COLUMNS);
-  const kinds = rows.map((row) => ({ ...row, breakdown: row.is_right ? "right" : "wrong" }));
-  const lines = await judgedLines(connector, run, name, of, kinds);
-  const described = { right: "it finds the gold head", wrong: "it finds another word" }[breakdown]
-    ?? `it finds another word, whose ${breakdown} is ${value}`;
+  const rowsOf = (page, most) => connector.get(path, { ...of, ...kind, most, page });
+  const rows = await rowsOf(context.number("page", 1, 1, 1_000_000), size);
+  const paging = context.paging(rows[0]?.total ?? 0, { size });
+  const lines = await judgedLines(connector, run, name, of, rows.map((row) => (
+    { ...row, dependent: row.index, gold: row.gold_index, breakdown: row.is_right ? "right" : "wrong" })));
+  const described = { right: "it finds the gold head", wrong: "it finds another word" }[kind.breakdown]
+    ?? `it finds another word, whose ${kind.breakdown} is ${kind.value}`;
   const toHead = context.link(`/head/${name}`, { run: run.name, ...of });
   return {
-    title: `Head ${name}: ${relation}, ${breakdown}`, answered: run.name, frame: allRows,
-    content: html`<p><a href=${toHead}>Head ${name}</a>: <bdi>${relation}</bdi>, ${inWords(direction)};
+    title: `Head ${name}: ${relation}, ${kind.breakdown}`, answered: run.name,
+    frame: async () => Frame.of(await rowsOf(1, paging.total), COLUMNS),
+    content: html`<p><a href=${toHead}>Head ${name}</a>: <bdi>${relation}</bdi>, ${inWords(of.direction)};
         ${described}</p>
       ${runLine(run.name)}
       ${lines.length ? html`${KEY}

@@ -3,7 +3,7 @@
 import { Frame } from "./cells.js";
 import { command, shell } from "./commands.js";
 import { html, svg } from "./dom.js";
-import { columns, line, treeDrawing, withMarks } from "./drawing.js";
+import { columns, line, withMarks } from "./drawing.js";
 import { KEY } from "./examples.js";
 import { attempt } from "./fault.js";
 import {
@@ -86,11 +86,9 @@ export async function sentenceView(context) {
 function asExample(record, example) {
   const [sentence, dependent, head] = example.split(/[:,]/).map(Number);
   if (sentence !== record.id || !record.panels) return record;
-  const { rows } = new Frame(record.rows);
-  const gold = rows.find(({ index }) => index === head)?.position;
-  const { position: own, looks_at_position: found, looked_at_by_position: finder } = rows
-    .find(({ index }) => index === dependent) ?? {};
-  const words = withMarks(record.words, { own, gold, predicted: found ?? finder });
+  const rowAt = (at) => new Frame(record.rows).rows.find(({ index }) => index === at) ?? {};
+  const { position: own, looks_at_position: found, looked_at_by_position: finder } = rowAt(dependent);
+  const words = withMarks(record.words, { own, gold: rowAt(head).position, predicted: found ?? finder });
   return { ...record, words, isBackward: found === undefined };
 }
 
@@ -112,11 +110,11 @@ function writtenText({ written, words = [], marked }) {
 }
 
 // Links to the sentences before and after one, in the same view.
-function neighbours(context, { around }) {
-  const [before, after] = around.map((sentence) => (
-    sentence && context.link(context.path, { ...context.given, sentence, page: null })));
-  return html`<p class="around">${before ? html`<a href=${before}>← previous sentence</a>` : null}
-    ${after ? html`<a href=${after}>next sentence →</a>` : null}</p>`;
+function neighbours(context, { around: [before, after] }) {
+  const link = (sentence, text) => (sentence === null ? null : html`<a
+    href=${context.link(context.path, { ...context.given, sentence, page: null })}>${text}</a>`);
+  return html`<p class="around">${link(before, "← previous sentence")}
+    ${link(after, "next sentence →")}</p>`;
 }
 
 // The drawings of a record, in one of the layouts.
@@ -132,16 +130,18 @@ function drawings(context, record, layout, showsSpecial) {
       !showsSpecial && special.size && `The number under a word is its attention to ${[...special].join(" and ")}.`,
       isShaded && "The shade of a word is its surprisal."].filter(Boolean).join(" ");
   const { rows } = new Frame(record.rows);
-  const sharesOf = ({ layer, head }) => new Map(rows.filter((row) => row.layer === layer && row.head === head)
-    .map((row) => [row.position, row.special]));
+  const sharesOf = ({ layer, head }) => (showsSpecial ? null : new Map(rows
+    .filter((row) => row.layer === layer && row.head === head).map((row) => [row.position, row.special])));
   const figure = (caption, drawing) => html`<figure><figcaption>${caption}</figcaption>${drawing}</figure>`;
   const ofHeads = record.panels.map((panel, at) => figure(
     panel.layer === null ? capitalised(panel.name) : html`<a
       href=${context.link(`/head/${headOf(panel)}`, { run: record.run })}>${capitalised(panel.name)}</a>`,
     isInColumns ? columns(record, panel, at, showsSpecial)
-      : line(record, panel, at ? null : gold, width, { showsSpecial, shares: showsSpecial ? null : sharesOf(panel) }),
+      : line(record, panel, at ? null : gold, width, { showsSpecial, shares: sharesOf(panel) }),
   ));
-  const ofTrees = trees.map((tree) => figure(tree.title, treeDrawing(tree, width)));
+  const ofTrees = trees.map((tree) => figure(tree.title, line(
+    { ...tree, mentions: [] }, { weights: [], gold: [] }, tree, width, { label: tree.title },
+  )));
   return html`${isInColumns ? html`<p id="looks" class="looks" aria-live="polite">${way}</p>` : null}
     <div class="wide drawn" tabindex="0" role="region" aria-label="Attention of the heads">
       ${isInColumns ? [ofTrees, ofHeads] : [ofHeads, ofTrees]}</div>
@@ -154,8 +154,13 @@ export async function modelView(context) {
   const name = context.text("sentence").trim();
   const [model, fault] = name
     ? await attempt(() => context.connector.get("/model.json", { sentence: name, run: context.run })) : [];
+  // The lines between words are one path for each class of weights.
+  const path = (pairs, kind) => svg`<path class=${`w${kind + 1}`}
+    d=${pairs.map(([from, to]) => `M0 ${from}L1 ${to}`).join("")}></path>`;
   const cell = (head) => html`<td><a href=${context.link("/sentence", { sentence: name, head, run: model.run })}
-    aria-label=${`Head ${head}`} title=${`Head ${head}`}>${smallMap(model.maps[head], model.positions)}</a></td>`;
+    aria-label=${`Head ${head}`} title=${`Head ${head}`}>${svg`<svg class="small" width="84"
+      height=${Math.min(5 * model.positions, 150)} viewBox=${`0 -0.5 1 ${model.positions}`}
+      preserveAspectRatio="none" aria-hidden="true">${model.maps[head].map(path)}</svg>`}</a></td>`;
   return {
     title: name ? `All heads on ${cut(name, 60)}` : "All heads on one sentence",
     answered: model?.run, frame: model && new Frame(model.rows),
@@ -173,14 +178,6 @@ export async function modelView(context) {
           <caption>Rows are layers, columns are heads</caption>
           ${layerTable(context.runOf(model.run), cell)}</table>`)}` : null}`,
   };
-}
-
-// The lines of each class of weights between places, as one path each.
-function smallMap(lines, positions) {
-  const path = (pairs) => pairs.map(([from, to]) => `M0 ${from}L1 ${to}`).join("");
-  return svg`<svg class="small" viewBox=${`0 -0.5 1 ${positions}`} width="84" height=${Math.min(5 * positions, 150)}
-    preserveAspectRatio="none" aria-hidden="true">${lines.map((pairs, kind) => (
-      pairs.length ? svg`<path class=${`w${kind + 1}`} d=${path(pairs)}></path>` : null))}</svg>`;
 }
 
 // What heads attend to in a text that somebody types, beside a sentence of the bank if one is named.

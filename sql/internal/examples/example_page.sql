@@ -35,12 +35,12 @@ example as (
 select
     coalesce(sentence.name, place_name(sentence.id)) as sent_id,
     example.sentence,
-    dependent.index as dependent,
-    dependent.form as dependent_form,
-    gold.index as gold,
+    dependent.index,
+    dependent.form as dependent,
+    gold.index as gold_index,
     gold.form as gold_head,
-    case when target.sentence = example.sentence then target.index end as target,
-    example.form as value,
+    case when target.sentence = example.sentence then target.index end as found_index,
+    example.form as found,
     example.is_right,
     count(*) over () as total
 from example
