@@ -213,6 +213,17 @@ def strongest(context: RequestContext) -> list[dict[str, Any]]:
     )
 
 
+def antecedents(context: RequestContext) -> list[dict[str, Any]]:
+    """Mentions whose antecedent a head finds, and that it misses."""
+    run = _run(context, context.parts["run"])
+    head = layer_and_head(context.parts["head"])
+    most = context.number("most", 3, 1, 50)
+    return context.handle.compute_once(
+        ("antecedents", run.name, head, most),
+        lambda: records.antecedents_record(context.bank, run, head, most),
+    )
+
+
 def card(context: RequestContext) -> bytes:
     """One head as a picture, as `attnbank plot head_card` draws it."""
     run = _run(context, context.parts["run"])

@@ -89,9 +89,10 @@ _CLOSED = re.compile(
 )
 # Statements that the page runs.
 _STATEMENTS = (
-    "examples/changed_words", "examples/example_page", "examples/head_examples",
-    "examples/strongest", "patterns/surface_tokens", "sentences/gold_arcs", "sentences/maps",
-    "sentences/peaks", "sentences/predictions", "sentences/weights",
+    "examples/changed_words", "examples/coreference_examples", "examples/example_page",
+    "examples/head_examples", "examples/strongest", "patterns/surface_tokens",
+    "sentences/gold_arcs", "sentences/maps", "sentences/peaks", "sentences/predictions",
+    "sentences/weights",
 )  # fmt: skip
 # The largest files of rows and of pictures, in bytes; for larger ones the page queries the bank.
 MOST_BYTES = 1_500_000

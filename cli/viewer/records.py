@@ -10,6 +10,7 @@ of those that need no question:
     maps/RUN.json                            the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
     strongest/RUN/HEAD.json?measure=cls      sentences in which a head attends most to [CLS]
+    antecedents/RUN/HEAD.json                mentions whose antecedent a head finds and misses
     changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
     cards/RUN/HEAD.svg                       one head as a picture
     sentences/RUN/HEAD.json?sentences=1,2    words, and the maps and peaks of a head
@@ -555,6 +556,19 @@ def strongest_record(
             "examples/strongest", run=run.id, layer=head[0], head=head[1],
             target=STRONGEST[measure], most=most,
         ).to_dicts()  # fmt: skip
+
+
+def antecedents_record(
+    bank: Bank, run: Run, head: tuple[int, int], most: int
+) -> list[dict[str, Any]]:
+    """Mentions whose antecedent a head finds, and that it misses, up to `most` of each.
+
+    The rows are those of the statement examples/coreference_examples.
+    """
+    with bank.backend.answering():
+        return bank.backend.internal(
+            "examples/coreference_examples", run=run.name, layer=head[0], head=head[1], most=most
+        ).to_dicts()
 
 
 @dataclass(frozen=True)

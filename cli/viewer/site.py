@@ -160,6 +160,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/examples/{run}/{head}.json": endpoints.examples,
     "/examples/{run}/{head}/page.json": endpoints.example_page,
     "/strongest/{run}/{head}.json": endpoints.strongest,
+    "/antecedents/{run}/{head}.json": endpoints.antecedents,
     "/changes/{run}/{other}.json": endpoints.changes,
     "/cards/{run}/{head}.{kind}": endpoints.card,
     "/sentences/{run}/{head}.json": endpoints.sentences,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,7 @@ from case_bank import make_bank
 from oracle_statistics import difference_of_shares, interval, pairs_of, sign_flips
 
 from attnbank.ingest.options import MINILM
+from attnbank.sql import registry
 
 KINDS = ["all", "pronoun", "proper", "nominal"]
 RULES = ["nearest", "head_match", "rule_based"]
@@ -64,6 +66,7 @@ def test_the_sample(case: Case) -> None:
     for singletons in (True, False):
         _check_baselines(case, singletons)
     assert _check_heads(case) == 12
+    _check_examples(case)
 
 
 @pytest.mark.slow
@@ -77,6 +80,7 @@ def test_a_decoder(sample: Path, bank_of: BankFactory) -> None:
         _check_candidates(case)
         for singletons in (True, False):
             _check_heads(case, singletons)
+        _check_examples(case)
 
 
 @pytest.mark.slow
@@ -217,6 +221,51 @@ def _check_heads(case: Case, singletons: bool = True) -> int:
         places = [(row[0], row[1], KINDS.index(row[2])) for row in rows]
         assert places == sorted(places)
     return len({key[2:] for key in expected})
+
+
+def _check_examples(case: Case) -> None:
+    """Every mention as an example of one head: what it finds, or else the nearest antecedent."""
+    statement = registry.internal_statement("examples/coreference_examples")
+    layer, head = 2, 3
+    given = {"run": "1", "layer": layer, "head": head}
+    rows = case.connection.execute(statement, {**given, "most": 10_000}).fetchall()
+    place = {
+        word: where
+        for word, *where in case.rows(
+            "select word.id - {zero}, word.sentence, word.index, position.position, position.text"
+            " from position inner join word on word.id = position.word"
+        )
+    }
+    expected = []
+    for input in case.inputs:
+        for judged in slow.judged(case.corpus, input.words):
+            own, nearest = judged.mention.head, judged.antecedents[0].head
+            taken = case.taken["mentions", judged.mention.key, layer, head]
+            is_right = taken in judged.right_words
+            gold = taken if is_right else nearest
+            sentence, index, at, _ = place[own]
+            words = [own, gold] if taken is None else [own, gold, taken]
+            weights = input.maps[layer - 1, head - 1, input.words.index(own)]
+            of_gold, of_taken = (
+                None if word is None else pytest.approx(weights[input.words.index(word)])
+                for word in (gold, taken)
+            )
+            value, predicted = (None, None) if taken is None else (place[taken][3], place[taken][2])
+            expected.append((
+                "right" if is_right else "wrong", sentence, index, value, at, place[gold][2],
+                predicted, of_gold, of_taken, sorted({place[word][0] for word in words}),
+            ))  # fmt: skip
+    # Mentions that share a head word are two examples; those without an antecedent are none.
+    mentions = case.corpus.mentions
+    assert max(Counter(mention.head for mention in mentions).values()) > 1
+    assert min(Counter((mention.document, mention.entity) for mention in mentions).values()) == 1
+    assert 0 < len(expected) < len(mentions)
+    assert any(len(row[-1]) > 1 for row in expected)
+    rows = [(row[0], *row[2:]) for row in rows]
+    by_place = [sorted(these, key=lambda row: repr(row[:7])) for these in (rows, expected)]
+    assert by_place[0] == by_place[1]
+    few = case.connection.execute(statement, {**given, "most": 2}).fetchall()
+    assert Counter(row[0] for row in few) == {"right": 2, "wrong": 2}
 
 
 @pytest.mark.slow

@@ -162,6 +162,11 @@ export class Published extends Connector {
     return this.#ask("examples/strongest", { run: Number(run), layer, head: number, target, most });
   }
 
+  antecedents([run, head], { most }) {
+    const [layer, number] = pairOf(head);
+    return this.#ask("examples/coreference_examples", { run: this.#run(run).name, layer, head: number, most });
+  }
+
   changes([a, b], { head_a: first, head_b: second, ...of }) {
     this.#checkRelation(of.relation);
     const [[layer_a, head_a], [layer_b, head_b]] = [first, second].map(pairOf);
