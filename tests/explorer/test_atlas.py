@@ -402,7 +402,7 @@ def test_a_subtype_is_a_relation(
 
 
 def test_a_measure_chooses_its_highest_head(
-    visitor: browsers.Visitor, runs: dict[str, str]
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
 ) -> None:
     page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
     page.locator("select[name=measure]").select_option("coreference")
@@ -414,12 +414,24 @@ def test_a_measure_chooses_its_highest_head(
     assert f"head {best} {round(100 * values[best])} %, n " in text
     assert "without a head: nearest " in text
     assert "antecedent in their own sentence" in page.locator(".grid caption").inner_text()
-    page.get_by_role("link", name="Pronouns with an antecedent before them").click()
-    browsers.filled(page)
-    assert page.locator(".scores .headline").inner_text().count("pairs from M to A") == 1
-    page.locator(".concordance td a").first.click()
+    counts = bank.query("coreference_accuracy", run=runs["single"], kind="all")
+    (row,) = counts.filter(pl.format("{}-{}", "layer", "head") == best).to_dicts()
+    sentences = page.locator(".atlas-sentences")
+    found = f"{round(100 * row['accuracy'])} % of {row['n']} found"
+    assert sentences.locator("h2").inner_text() == f"Head {best}, coreference: {found}"
+    missed = row["n"] - row["correct"]
+    headings = [f"Found: {row['correct']}", f"Missed: {missed}"]
+    assert sentences.locator("h3").all_inner_texts() == headings
+    examples = min(3, row["correct"]) + min(3, missed)
+    for mark, n in (("dependent", examples), ("gold", examples), ("found", min(3, missed))):
+        assert sentences.locator(f".examples rect.mark-{mark}").count() == n > 0
+    sentences.locator(".examples a").last.click()
     browsers.filled(page)
     assert page.locator(".line-drawing rect.mention").count() > 1
+    assert page.locator(".sentence mark").count() == 1
+    pronouns = "pattern { M ~ A; M [upos=PRON]; A << M }"
+    page = visitor.see("/sentences", head=best, pattern=pronouns, run=runs["single"])
+    assert page.locator(".scores .headline").inner_text().count("pairs from M to A") == 1
 
 
 def test_words_of_the_bank_are_words(visitor: browsers.Visitor, runs: dict[str, str]) -> None:

@@ -233,6 +233,13 @@ def test_the_atlas_has_the_figures_of_commands(
         assert f"Found: all {correct:,}" in text and f"Missed: all {n - correct:,}" in text
         assert page.locator(".examples svg").count() == min(3, correct) + min(3, n - correct)
         newcomer.ready()
+    with open_bank(published) as bank:
+        counts = bank.query("coreference_accuracy", kind="all", run=runs[0])
+    correct, n = counts.filter(layer=1, head=1).select("correct", "n").row(0)
+    page = newcomer.see("/", by="coreference", head="1-1", run=runs[0])
+    text = page.locator(".atlas-sentences").inner_text()
+    assert f"Found: {correct}\n" in text and f"Missed: {n - correct}\n" in text
+    assert page.locator(".examples svg").count() == min(3, correct) + min(3, n - correct)
 
 
 def test_a_head_has_the_examples_of_the_analysis(newcomer: Page, published: Path) -> None:

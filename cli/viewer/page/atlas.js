@@ -5,7 +5,7 @@ import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render, repeat, svg } from "./dom.js";
 import {
-  countsOf, dependentBars, errorBars, exampleList, examplesOf, examplesOfBothKinds, judgedLines, strongestList,
+  antecedentsOf, changesOf, dependentBars, errorBars, exampleList, examplesOf, examplesOfBothKinds, strongestList,
   strongestOf,
 } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
@@ -29,8 +29,6 @@ import { tools } from "./tools.js";
 const EXAMPLES = { atlas: 3, head: 12 }; // of a kind
 const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
-// Its pairs are from the pronoun to its antecedent.
-const COREFERENT = "pattern { M ~ A; M [upos=PRON]; A << M }";
 // What an address may choose.
 const CHOICES = [
   "run", "by", "relation", "direction", "stretch", "head", "beside", "request", "dependent", "governor",
@@ -254,27 +252,33 @@ export class Atlas {
   // Sentences that the chosen head gets right and wrong, and what it shares with the one beside it; or
   // those in which it does most of what the grid shows.
   async #loadExamples(isCurrent) {
-    const { connector, data, state: { run, head, beside, by } } = this;
+    const { bank, connector, data, grid, state } = this;
+    const { run, head, beside, by } = state;
     if (this.fault) return;
+    const row = grid.rows.get(head);
     if (by === "request") {
-      const ofBest = addBestScore(this.bank, run, this.state, this.grid).then((isKnown) => isKnown && isCurrent() && this.update());
-      const row = this.grid.rows.get(head);
-      const examples = row ? await examplesOfRequest(this, run, this.state, head, row) : { total: 0 };
+      const ofBest = addBestScore(bank, run, state, grid).then((isKnown) => isKnown && isCurrent() && this.update());
+      const examples = row ? await examplesOfRequest(this, run, state, head, row) : { total: 0 };
       if (isCurrent()) this.#set({ examples });
       await ofBest;
       return;
     }
+    if (by === "coreference") {
+      const examples = connector.isLive && row ? await antecedentsOf(connector, run, head, row, EXAMPLES.atlas) : null;
+      if (isCurrent()) this.#set({ examples });
+      return;
+    }
     if (!this.#isOfRelation && by !== "gain") {
-      if (!connector.isLive || !Object.hasOwn(this.bank.strongest, by)) return;
+      if (!connector.isLive || !Object.hasOwn(bank.strongest, by)) return;
       const strongest = await strongestOf(connector, run, head, by, 2 * EXAMPLES.atlas);
       if (isCurrent()) this.#set({ strongest });
       return;
     }
     const judged = this.#judged();
     if (!judged || !data.relations.length) return;
-    const of = { relation: judged.relation, direction: judged.direction };
+    const { relation, direction } = judged;
     const most = this.name && connector.isServer ? EXAMPLES.head : EXAMPLES.atlas;
-    const [examples, fault] = await attempt(() => examplesOf(connector, run, head, of, most));
+    const [examples, fault] = await attempt(() => examplesOf(connector, run, head, { relation, direction }, most));
     if (!isCurrent()) return;
     if (fault && connector.isLive) throw fault; // a published page has the examples of best heads
     this.#set({ examples });
@@ -282,15 +286,10 @@ export class Atlas {
       // What a head finds of the relations of the other one.
       const [counted] = await attempt(() => connector.answer(run.id, "head_accuracy"));
       this.data.counted = counted?.rows;
-      const { relation, direction } = judged;
-      const sides = { head_a: head, direction_a: direction, head_b: beside, direction_b: direction };
-      const path = `/changes/${run.id}/${run.id}.json`;
-      const changes = await connector.get(path, { relation, ...sides, most: EXAMPLES.atlas });
-      const only = await Promise.all([["only_a", head], ["only_b", beside]].map(async ([kind, name]) => (
-        [name, await judgedLines(connector, run, name, of, changes
-          .filter((row) => row.kind === kind && row.n === null).map((row) => ({ ...row, breakdown: "right" })))])));
-      if (!isCurrent()) return;
-      this.#set({ shared: { relation, direction, counts: countsOf(changes), only } });
+      const sides = [["only_a", head], ["only_b", beside]].map(([kind, name]) => ({ kind, run, head: name, direction }));
+      const { count, lines } = await changesOf(connector, relation, sides, EXAMPLES.atlas);
+      const only = lines.map((own, at) => [sides[at].head, own.filter(({ breakdown }) => breakdown === "right")]);
+      if (isCurrent()) this.#set({ shared: { relation, count, only } });
     }
   }
 
@@ -625,10 +624,10 @@ export class Atlas {
 
   // Whether two heads do the same, in numbers.
   #sharedSentence() {
-    const { state: { head, beside }, shared: { relation, counts } } = this;
-    return html`<p class="shared">Of ${counts("both", "only_a", "only_b", "neither")} dependents of
-      <strong>${relation}</strong>, both heads find ${counts("both")}, only ${head} ${counts("only_a")}, only
-      ${beside} ${counts("only_b")}, neither ${counts("neither")}.</p>`;
+    const { state: { head, beside }, shared: { relation, count } } = this;
+    return html`<p class="shared">Of ${count("both", "only_a", "only_b", "neither")} dependents of
+      <strong>${relation}</strong>, both heads find ${count("both")}, only ${head} ${count("only_a")}, only
+      ${beside} ${count("only_b")}, neither ${count("neither")}.</p>`;
   }
 
   // How well a head finds what the grid is about; null where that is no relation.
@@ -696,17 +695,12 @@ export class Atlas {
     const section = (content) => html`<h2>Sentences</h2>${content}`;
     const searching = html`<a href=${search()}>Search sentences</a> with this head.`;
     if (!data || !grid) return this.fault ? null : section(hint("…"));
-    if (by === "coreference") {
-      return section(html`<p><a href=${search(COREFERENT)}>Pronouns with an antecedent before them</a>, and what
-        the head does there. There an antecedent competes with all other words; in the grid only with the head
-        words of earlier mentions.</p>`);
-    }
-    const isRequest = by === "request";
     const isOfRelation = this.#isOfRelation || by === "gain";
+    const isOfPairs = by === "request" || (by === "coreference" && grid.rows.has(head));
     if (isOfRelation && !data.relations.length) {
       return section(hint(html`The corpus has no dependencies to judge a head by. ${searching}`));
     }
-    if (!isOfRelation && !isRequest && !Object.hasOwn(this.bank.strongest, by)) return section(hint(searching));
+    if (!isOfRelation && !isOfPairs && !Object.hasOwn(this.bank.strongest, by)) return section(hint(searching));
     if (isOfRelation && !this.#judged()) {
       return section(hint(`Head ${head} finds no relation significantly more often than a fixed offset.`));
     }
@@ -722,20 +716,26 @@ export class Atlas {
         ${strongest.length ? strongestList(strongest, this.places.link, run, head, width, this.bank.strongest[by])
           : hint("No sentence of 5 to 14 words has any.")}`;
     }
-    const { relation, direction, total, counts } = examples;
+    const { relation, total, counts } = examples;
     if (!total) {
-      return section(hint(isRequest ? "The request finds no pair of words in this run."
+      return section(hint(isOfPairs ? "The request finds no pair of words in this run."
         : `No word of the run is a dependent of ${relation} in this direction.`));
     }
-    const pattern = (breakdown) => examples.patternOf(breakdown);
-    const toAll = (breakdown) => (!isRequest ? this.#toExamples(examples, breakdown)
-      : pattern(breakdown) && search(pattern(breakdown)));
+    const toAll = (kind) => {
+      if (!isOfPairs) return this.#toExamples(examples, kind);
+      const pattern = examples.patternOf?.(kind);
+      return pattern && search(pattern);
+    };
     // The grid counts the roots too, which have no head to find.
     const n = Math.max(total, relation === "all" ? grid.rows.get(head)?.n ?? 0 : 0);
-    return html`<h2>Head ${head}, ${relation ?? "request"}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
-      ${isRequest ? html`<p><a href=${search(this.state.request)}>All hits of the request</a></p>` : null}
-      ${n > total ? hint(`${thousands(n - total)} of them are roots, which have no head: they count as missed, and`
-        + " are not listed.") : null}
+    const [layer, number] = pairOf(head);
+    const remark = by === "request" ? html`<a href=${search(this.state.request)}>All hits of the request</a>`
+      : by === "coreference" ? html`An antecedent competes only with the head words of earlier mentions.
+        <a href=${this.#linkOfRun("/tables/coreference_prediction", { layer, head: number })}>All predictions</a>`
+      : n > total ? `${thousands(n - total)} of them are roots, which have no head: they count as missed, and are not listed.`
+      : null;
+    return html`<h2>Head ${head}, ${relation ?? by}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
+      ${remark && hint(remark)}
       ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}
       ${this.shared?.only.map(([name, lines]) => html`<h3>Only ${name} finds</h3>
         ${exampleList(this.places.link, run, name, examples, lines, width)}`)}`;
@@ -750,7 +750,7 @@ export class Atlas {
   // On what words the chosen head is right, and what it finds instead: below all columns.
   #breakdowns() {
     const { examples, state } = this;
-    if (!examples?.total || state.by === "request") return null;
+    if (!examples?.dependents) return null;
     return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">${this.#bars()}</section>`;
   }
 

@@ -10,9 +10,10 @@ import { checkHead, pairOf, percent } from "./measures.js";
 import { pages } from "./tables.js";
 
 // What the three marks are, above examples.
-export const KEY = html`<p class="key"><span class="box dependent"></span> dependent
-  <span class="box gold"></span> its head <span class="box found"></span> found instead;
+const keyOf = (dependent, gold) => html`<p class="key"><span class="box dependent"></span> ${dependent}
+  <span class="box gold"></span> its ${gold} <span class="box found"></span> found instead;
   numbers are weights; dotted: missed</p>`;
+export const KEY = keyOf("dependent", "head");
 
 // Examples of a kind: each of a published bank takes reading a part of it.
 const ON_A_PAGE = { server: 50, published: 10 };
@@ -57,6 +58,23 @@ export async function judgedLines(connector, run, head, { direction }, rows) {
   return rows.map((row) => ({ ...row, direction, sheet: sheets[ids.indexOf(row.sentence)] }));
 }
 
+// Mentions whose antecedent a head finds and misses; `counted` is its row of coreference_accuracy. The sentences
+// that a mention and its antecedents are in, which may be several of an input, become one line.
+export async function antecedentsOf(connector, run, head, { correct, n }, most) {
+  const rows = await connector.get(`/antecedents/${run.id}/${head}.json`, { most });
+  const ids = rows.flatMap((row) => row.sentences);
+  const parts = await judgedLines(connector, run, head, {}, ids.map((sentence) => ({ sentence })));
+  const sheets = new Map(parts.map(({ sentence, sheet }) => [sentence, sheet]));
+  const lines = rows.map((row) => {
+    const { sentence, dependent, sentences, position, gold_position: gold, predicted_position: predicted } = row;
+    const positions = sentences.flatMap((id) => new Frame(sheets.get(id).positions).rows
+      .filter((place) => place.sentence === id).map((place) => ({ ...place, sentence })));
+    const marks = { coreference: true, before: Math.min(sentence - sentences[0], 20), hit: `${sentence}:${dependent}` };
+    return { ...row, sheet: sheets.get(sentence), positions, places: [position, gold, predicted], marks };
+  });
+  return { what: "antecedent", lines, total: n, counts: { right: correct, wrong: n - correct } };
+}
+
 // Dependents that only one of two heads finds, up to `most` of each kind as both judge them, and their counts.
 export async function changesOf(connector, relation, sides, most) {
   const [a, b] = sides;
@@ -74,39 +92,42 @@ export const exampleList = (link, run, head, of, lines, width, target) => html`<
   ${repeat(lines, (row) => `${row.sentence} ${row.dependent} ${row.breakdown}`, (row) => html`<li>
     ${exampleLink(link, run, head, of, row, width, target)}</li>`)}</ul>`;
 
-export function exampleLink(link, run, head, { relation, direction }, row, width, target) {
+export function exampleLink(link, run, head, { relation, direction, what }, row, width, target) {
   const { sentence, sent_id: name, share, dependent, gold } = row;
-  const example = dependent && `${sentence}:${dependent},${gold}`;
-  const address = link("/sentence", { sentence, head, relation, direction, run: run.name, example });
+  const marks = row.marks ?? { relation, direction, example: dependent && `${sentence}:${dependent},${gold}` };
+  const address = link("/sentence", { sentence, head, run: run.name, ...marks });
   return html`<a class="where" href=${address}
     title=${share ? `${name}: ${percent(share)} of the attention in its input` : name}>
-    ${exampleLine(row, run, width, target)}</a>`;
+    ${exampleLine(row, run, width, target, what)}</a>`;
 }
 
-// Whether the head is right is what the bank counts: of a position with several words any.
-function exampleLine({ sheet, sentence, dependent, gold: head, direction, breakdown }, run, width, target) {
-  const { rows: positions } = new Frame(sheet.positions);
-  const [own, gold] = [dependent, head].map((index) => (
-    positions.find((row) => row.sentence === sentence && row.index === index)?.position ?? null));
+// Whether the head is right is what the bank counts: of a position with several words any. `places` are the
+// positions of the three marks, if they are not those of words of the sentence and of the peaks.
+function exampleLine(row, run, width, target, what = "head") {
+  const { sheet, sentence, dependent, gold: head, direction, breakdown, places } = row;
+  const positions = row.positions ?? new Frame(sheet.positions).rows;
+  const [own, gold] = places ?? [dependent, head].map((index) => (
+    positions.find((word) => word.sentence === sentence && word.index === index)?.position ?? null));
   const isBackward = direction === "head_to_dependent" || (direction === "later_to_earlier" && gold > own);
   const isRight = breakdown === "right";
   const peak = sheet.peaks.find(({ position }) => position === own);
-  const predicted = isRight ? null : (isBackward ? peak?.most_attending : peak?.most_attended) ?? null;
+  const most = places ? places[2] : isBackward ? peak?.most_attending : peak?.most_attended;
+  const predicted = isRight ? null : most ?? null;
   const pairWith = (position) => (isBackward ? [position, own] : [own, position]);
   // The weights of the judged arcs may not be stored.
   const weights = new Map([gold, predicted].map(pairWith).map((pair) => [pair.join(), [...pair, null]]));
-  for (const { from_position: from, weights: row } of sheet.maps) {
-    row.forEach((weight, to) => weights.set(`${from},${to}`, [from, to, weight]));
+  for (const { from_position: from, weights: map } of sheet.maps) {
+    map.forEach((weight, to) => weights.set(`${from},${to}`, [from, to, weight]));
   }
-  const words = positions.filter((row) => row.is_shown && row.sentence === sentence)
+  const words = positions.filter((word) => word.is_shown && word.sentence === sentence)
     .map(({ position, text, index }) => ({ position, text, index }));
   const textAt = (at) => words.find(({ position }) => position === at)?.text ?? "a word that is not shown";
   const outcome = isRight ? "found" : `missed: ${predicted === null ? "nothing" : textAt(predicted)} instead`;
-  const judged = dependent ? ` — ${textAt(own)}, head ${textAt(gold)}: ${outcome}` : "";
+  const judged = dependent ? ` — ${textAt(own)}, ${what} ${textAt(gold)}: ${outcome}` : "";
   const targets = positions.filter(({ is_special: isSpecial, position: at }) => (
     isSpecial && { cls: !at, first: !at, sep: at }[target]));
-  const shares = new Map(targets.length ? sheet.maps.map(({ from_position: from, weights: row }) => (
-    [from, targets.reduce((sum, { position }) => sum + (row[position] ?? 0), 0)])) : []);
+  const shares = new Map(targets.length ? sheet.maps.map(({ from_position: from, weights: map }) => (
+    [from, targets.reduce((sum, { position }) => sum + (map[position] ?? 0), 0)])) : []);
   const record = {
     words: withMarks(words, { own, gold, predicted }), mentions: [], isBackward,
     norms: run.measure.endsWith("norms"),
@@ -131,7 +152,8 @@ export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
     return number ? html`<h3>${heading}: ${href ? html`<a href=${href}>${all}</a>` : all}</h3>
       ${exampleList(link, run, head, examples, own, width)}` : null;
   };
-  return html`${KEY}${list("right", "Found")}${list("wrong", "Missed")}`;
+  const key = examples.what ? keyOf("head word of a mention", examples.what) : KEY;
+  return html`${key}${list("right", "Found")}${list("wrong", "Missed")}`;
 }
 
 // The width of an example in an element.

@@ -59,7 +59,8 @@ export async function valuesOf(bank, run, state, options) {
   if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
   const rules = by === "coreference" && !state.isSmall ? await rulesInWords(bank, run, parameters) : null;
   const remark = rules && `${run.context === "sentence"
-    ? "Only mentions with an antecedent in their own sentence count; " : ""}${rules}.`;
+    ? "Only mentions with an antecedent in their own sentence count" : "Mentions with an antecedent in their input count"
+  }; ${rules}.`;
   return gridFacts(frame, (row) => numberOf(row[measure.column]), {
     title: titleOf(measure, state), remark, rules, isShare: measure.is_share,
     amounts, ends: endsOf(amounts, measure.domain),
