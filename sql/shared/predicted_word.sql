@@ -8,6 +8,7 @@
 -- column sentence, dependent
 -- column head bigint: word.id of its head
 -- column is_right boolean: whether the prediction is that head
+-- column head_distance integer: position of that head minus that of the dependent
 -- column distance integer: position of the prediction minus that of the dependent; null if there is no prediction
 -- column form varchar: the predicted word, as it is written
 -- column relation varchar: the relation of the predicted word to its own head; of several in one position, joined by +
@@ -45,6 +46,7 @@ words_at_position as (
 select
     prediction.sentence, prediction.dependent, prediction.head,
     coalesce(prediction.predicted_position = prediction.head_position, false) as is_right,
+    cast(prediction.head_position as integer) - prediction.position as head_distance,
     cast(prediction.predicted_position as integer) - prediction.position as distance,
     position.text as form,
     words_at_position.relation, words_at_position.upos

@@ -211,9 +211,10 @@ def test_weights_beside_the_arcs_are_those_of_the_bank(
 def test_how_often_a_head_is_right_by_the_dependent(
     visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
 ) -> None:
-    """Counted apart: the words of `show`, by the side of their gold head."""
+    """Counted apart: the words of `show`, by the side and the distance of their gold head."""
     page = visitor.see("/", relation="nsubj", run=runs["single"], head="2-1")
     counts = {"before its head": [0, 0], "after its head": [0, 0]}
+    by_distance: dict[int, list[int]] = {}
     sentences = bank.sql(
         "select distinct word.sentence from word"
         " inner join word_position on word_position.word = word.id"
@@ -232,9 +233,11 @@ def test_how_often_a_head_is_right_by_the_dependent(
         for row in words.filter(pl.col("relation").str.starts_with("nsubj")).to_dicts():
             if row["correct"] is None:
                 continue
-            side = "after its head" if heads[row["index"]] < row["index"] else "before its head"
-            counts[side][0] += row["correct"]
-            counts[side][1] += 1
+            distance = min(10, max(-10, heads[row["index"]] - row["index"]))
+            side = "after its head" if distance < 0 else "before its head"
+            for count in (counts[side], by_distance.setdefault(distance, [0, 0])):
+                count[0] += row["correct"]
+                count[1] += 1
     bars = dict(page.locator(".atlas-breakdowns .bar").evaluate_all(
         "all => all.map(bar => [bar.title, bar.lastElementChild.textContent])"
     ))  # fmt: skip
@@ -242,6 +245,14 @@ def test_how_often_a_head_is_right_by_the_dependent(
         title = f"{side}: {correct} of {n} found"
         assert (title in bars) == (n > 0)
         assert not n or bars[title] == f"{int(100 * correct / n + 0.5)} % of {n}"
+    offset = bank.query("head_score", relation="nsubj", run=runs["single"])["offset"][0]
+    curve = page.locator(".atlas-breakdowns .distances")
+    assert f"best offset ({offset:+d})" in curve.inner_html()
+    assert curve.locator("circle title").all_text_contents() == [
+        f"{abs(distance)} word{'s' * (abs(distance) > 1)}{' or more' * (abs(distance) == 10)}"
+        f" {'before' if distance < 0 else 'after'} it: {correct} of {n} found"
+        for distance, (correct, n) in sorted(by_distance.items())
+    ]
 
 
 def test_what_is_chosen_while_profiles_load_has_them(

@@ -396,6 +396,16 @@ def test_examples_are_right_and_wrong_as_head_error_counts(
     kinds = [example["breakdown"] for example in examples]
     assert kinds.count("right") == row["correct"]
     assert kinds.count("wrong") == row["n"] - row["correct"]
+    with open_bank(explored) as bank:
+        nearer = [*range(-9, 0), *range(1, 10)]
+        offsets = bank.query(
+            "offset_baseline", run=runs["single"], relation="nsubj", offsets=nearer
+        )
+    assert {
+        int(example["value"]): example["n"]
+        for example in examples
+        if example["breakdown"] == "of distance" and abs(int(example["value"])) < 10
+    } == dict(offsets.filter(pl.col("correct") > 0).select("offset", "correct").rows())
 
 
 def test_examples_of_a_subtype_are_of_it_alone(client: Client, explored: Path) -> None:

@@ -339,7 +339,7 @@ export class Atlas {
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
           "sentences", [grid, state, data, examples, strongest, this.shared, this.lost], () => this.#sentences(),
         )}</section>
-        ${this.#cached("breakdowns", [state, examples], () => this.#breakdowns())}
+        ${this.#cached("breakdowns", [state, data, examples], () => this.#breakdowns())}
       </div>
       ${grid ? this.#cached("tools", [grid, state], () => this.#tools()) : null}`;
   }
@@ -749,14 +749,13 @@ export class Atlas {
 
   // On what words the chosen head is right, and what it finds instead: below all columns.
   #breakdowns() {
-    const { examples, state } = this;
-    if (!examples?.dependents) return null;
+    if (!this.examples?.dependents) return null;
     return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">${this.#bars()}</section>`;
   }
 
   #bars() {
     const { examples } = this;
-    return html`${dependentBars(examples.dependents)}
+    return html`${dependentBars(examples, this.#scoreOf(this.state.head))}
       ${errorBars(examples.errors, (breakdown, value) => this.#toExamples(examples, breakdown, value))}`;
   }
 }

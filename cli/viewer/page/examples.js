@@ -6,6 +6,7 @@ import { html, repeat, svg } from "./dom.js";
 import { line, withMarks } from "./drawing.js";
 import { Fault } from "./fault.js";
 import { inWords, runLine } from "./forms.js";
+import { distanceCurve } from "./gains.js";
 import { checkHead, pairOf, percent } from "./measures.js";
 import { pages } from "./tables.js";
 
@@ -161,13 +162,14 @@ export const widthIn = (element, most = 620) => Math.max(300, Math.min(most, ele
 
 const MOST = 4; // bars of a kind
 
-// The accuracy of a head by properties of the dependent.
-export const dependentBars = (rows) => bars("How often it is right, by the dependent", rows, "right", [
-  ["of order", "by its side"], ["of distance", "by its distance"], ["of upos", "by its part of speech"],
-], (row) => ({
-  kind: row.breakdown, share: row.share, label: `${percent(row.share)} of ${thousands(row.n)}`,
-  title: `${row.correct} of ${row.n} found`,
-}));
+// The accuracy of a head by properties of the dependent; `score` has the best fixed offset, if that is known.
+export const dependentBars = ({ dependents, direction }, score) => bars(
+  "How often it is right, by the dependent", dependents, "right",
+  [["of order", "by its side"], ["of upos", "by its part of speech"]], (row) => ({
+    kind: row.breakdown, share: row.share, label: `${percent(row.share)} of ${thousands(row.n)}`,
+    title: `${row.correct} of ${row.n} found`,
+  }), distanceCurve(dependents.filter((row) => row.breakdown === "of distance"), direction, score?.offset),
+);
 
 // The commonest wrong words of each kind.
 export const errorBars = (rows, toExamples) => bars("What it finds instead", rows, "wrong", [
@@ -177,7 +179,7 @@ export const errorBars = (rows, toExamples) => bars("What it finds instead", row
   title: `${row.n} errors, ${percent(row.share)} of all`, href: toExamples(row.breakdown, row.value),
 }));
 
-function bars(heading, rows, colour, kinds, barOf) {
+function bars(heading, rows, colour, kinds, barOf, curve = null) {
   if (!rows.length) return null;
   const bar = ({ value, share, label, title, href }) => html`<div class="bar" title=${`${value}: ${title}`}>
     ${href ? html`<a href=${href}>${value}</a>` : html`<span>${value}</span>`}
@@ -187,7 +189,7 @@ function bars(heading, rows, colour, kinds, barOf) {
   const all = rows.map((row) => ({ value: row.value, ...barOf(row) }));
   return html`<div><h3>${heading}</h3>
     <div class=${`bars ${colour}`}>${kinds.map(([kind, caption]) => html`<figure><figcaption>${caption}</figcaption>
-      ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}</div></div>`;
+      ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}${curve}</div></div>`;
 }
 
 // All examples of one kind (right, wrong, or one kind of error), page by page.

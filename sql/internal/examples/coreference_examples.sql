@@ -1,7 +1,7 @@
 -- Mentions whose antecedent one head finds, and those of which it finds none (breakdown right, wrong), as
 -- coreference_accuracy counts them, spread over the text. The positions are those of head words in the input: of the
 -- mention, of the antecedent that the head finds, else the nearest one (gold), and of the candidate that the mention
--- attends to most (predicted; value is how it is written). These words are in the sentences of the list, in their order.
+-- attends to most (predicted; value is how it is written). sentences are those of these words, in their order.
 with prediction as (
     select sequence, mention, position, predicted_position, is_right
     from coreference_prediction(layer := $layer, head := $head, run := $run) as antecedent

@@ -1,8 +1,8 @@
 -- The predictions of one head for the dependents of a relation: examples of right ones and of wrong ones, spread over
 -- the text (breakdown right, wrong), the number of errors by what is predicted (breakdown relation, upos, distance), as
--- in head_error, and how often the head is right by what the dependent is: its part of speech, the side on which its
--- head stands, and the distance between them in words (breakdown of upos, of order, of distance). One statement for
--- all, since the join is most of the work.
+-- in head_error, and how often the head is right by what the dependent is (breakdown of upos, of order, of distance):
+-- its part of speech, the side on which its head stands, and the position of its head minus its own, where -10 and 10
+-- are also all beyond. One statement for all, since the join is most of the work.
 with prediction as materialized (
     select word.*
     from predicted_word(
@@ -39,18 +39,16 @@ dependent_property as (
         unnest([
             {'place': 11, 'breakdown': 'of upos', 'value': coalesce(dependent.upos, 'none')},
             {'place': 12, 'breakdown': 'of order', 'value': case
-                when head.index < dependent.index then 'after its head' else 'before its head'
+                when prediction.head_distance < 0 then 'after its head' else 'before its head'
             end},
-            {'place': 13, 'breakdown': 'of distance', 'value': case
-                when abs(head.index - dependent.index) = 1 then '1 word'
-                when abs(head.index - dependent.index) = 2 then '2 words'
-                when abs(head.index - dependent.index) <= 5 then '3 to 5'
-                else '6 or more'
-            end}
+            {
+                'place': 13,
+                'breakdown': 'of distance',
+                'value': cast(greatest(-10, least(10, prediction.head_distance)) as varchar)
+            }
         ]) as property
     from prediction
     inner join word as dependent on dependent.id = prediction.dependent
-    inner join word as head on head.id = prediction.head
 ),
 
 dependent_count as (
@@ -102,4 +100,4 @@ shown_row as (
 
 select *
 from shown_row
-order by place, sentence, dependent, case when breakdown = 'of distance' then value end, n desc, value
+order by place, sentence, dependent, case when breakdown = 'of distance' then cast(value as integer) end, n desc, value
