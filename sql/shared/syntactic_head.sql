@@ -1,11 +1,10 @@
 -- title: The relations that each head of a run finds better than their commonest offset
--- grain: one row per (layer, head) with such a relation
+-- grain: one row per (layer, head, relation) that it finds so
 -- note: head_function says what is counted, and why.
 -- param run integer = null: run.id of the run; one of tokens, or without trees, has no row
 -- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
 -- param min_count
--- column layer, head
--- column relations varchar: the relations, separated by commas
+-- column layer, head, relation
 with dependency as (
     select sequence, position as dependent, head_position, relation, side
     from gold_pair(runs := (select list(id) from run where id = $run and unit = 'word')) as gold
@@ -54,10 +53,9 @@ relation_hit as (
     group by all
 )
 
-select relation_hit.layer, relation_hit.head, joined(list_sort(list(distinct numbered_relation.relation))) as relations
+select distinct relation_hit.layer, relation_hit.head, numbered_relation.relation
 from relation_hit
 inner join (select distinct number, relation, side from gold_maximum) as numbered_relation using (number)
 inner join relation_baseline using (relation, side)
 where ratio(relation_hit.correct, relation_baseline.n) >= relation_baseline.accuracy + $margin
     and relation_baseline.n >= $min_count
-group by all

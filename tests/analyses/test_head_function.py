@@ -50,9 +50,13 @@ def test_relations_found_better_than_their_commonest_offset(
     margin = 0.1 if model == "minilm" else -0.1  # a random head finds nothing
     with open_to_read(path) as connection:
         rows = connection.execute(
-            "select layer, head, syntactic"
+            "select layer, head, syntactic, significant"
             " from head_function(margin := $margin, min_count := $least)",
             {"margin": margin, "least": least},
+        ).fetchall()
+        tested = connection.execute(
+            "select layer, head, relation from best_relation(most := 10000, min_count := 10)"
+            " where gain > 0 and p_corrected < 0.05"
         ).fetchall()
         gold = {
             dependent: (relation.split(":")[0], head)
@@ -62,6 +66,14 @@ def test_relations_found_better_than_their_commonest_offset(
             if relation != "punct"
         }
         expected = slow.syntactic(slow.inputs(connection), gold, margin, least)
-    found = {(layer, head): set(text.split(", ")) if text else set() for layer, head, text in rows}
+    found, significant = (
+        {(row[0], row[1]): set(row[at].split(", ")) if row[at] else set() for row in rows}
+        for at in (2, 3)
+    )
     assert found == expected
+    assert significant == {
+        head: {relation for relation in relations if (*head, relation) in tested}
+        for head, relations in expected.items()
+    }
+    assert any(significant.values()) != is_tiny
     assert sum(map(len, expected.values())) > 5
