@@ -83,7 +83,8 @@ export function scoreOf(data, name, { relation, direction }, counted = null) {
   const { offset, offset_accuracy: byOffset, tried } = data.relations.find(isOf) ?? {};
   if (!counted || !isKnown(byOffset) || !isKnown(counted.accuracy)) return null;
   const { n, accuracy } = counted;
-  return { n, accuracy, gain: accuracy - byOffset, offset, offset_accuracy: byOffset, tried, heldOut, control };
+  const gain = (Math.round(accuracy * n) - Math.round(byOffset * n)) / n; // rounded once, as share_above
+  return { n, accuracy, gain, offset, offset_accuracy: byOffset, tried, heldOut, control };
 }
 
 // Whether a score is more than a fixed offset gives, in words.
