@@ -83,7 +83,7 @@ export function distanceCurve(rows, direction, offset) {
   const level = (share) => svg`<line class="rule" x1=${x(-FARTHEST)} x2=${x(FARTHEST)} y1=${y(share)} y2=${y(share)}></line>
     <text class="axis" x="32" y=${y(share) + 4} text-anchor="end">${percent(share)}</text>`;
   return html`<figure><figcaption>by the distance of its head, in words</figcaption>
-    ${svg`<svg class="profile distances" viewBox="0 0 248 124" role="group" aria-label="Accuracy by distance">
+    ${svg`<svg class="profile distances" viewBox="-8 0 256 124" role="group" aria-label="Accuracy by distance">
       ${[0, 0.5, 1].map(level)}${[-10, -5, -1, 1, 5, 10].map((distance) => below(signed(distance), distance, 106))}
       ${below(`area: n${offset ? `; dashed: best offset (${signed(offset)})` : ""}`, 0, 121)}
       ${offset ? line("offset", (point) => Number(isAtOffset(point))) : null}
