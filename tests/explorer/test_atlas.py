@@ -269,7 +269,8 @@ def test_what_is_chosen_while_profiles_load_has_them(
         route.continue_()
     page.unroute("**/profiles/*.json")
     settled(page)
-    assert page.locator(".profile").count() == 2 and page.locator(".small-grid").count() > 4
+    assert page.locator(".atlas-head .profile").count() == 2
+    assert page.locator(".small-grid").count() > 4
     assert "det" in page.locator(".atlas-sentences h2").inner_text()
     assert "Loading" not in page.locator("#atlas").inner_text()
 
