@@ -158,7 +158,7 @@ def test_a_count_of_a_request_leads_to_its_hits(client: Client, explored: Path) 
     with open_bank(explored) as bank:
         counts = bank.count(REQUEST, by="O.upos")
     page = seen(client, "/sentences", pattern=REQUEST, by="O.upos")
-    links = [each for each in page.links if "with" in each and "by=" not in each]
+    links = [each for each in page.links if "+with+" in each and "by=" not in each]
     numbers = [
         int(re.search(r"([\d,]+) hits?\.", seen(client, each).text)[1].replace(",", ""))  # type: ignore[index]
         for each in links

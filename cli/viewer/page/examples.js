@@ -149,8 +149,8 @@ export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
   const list = (kind, heading) => {
     const own = examples.lines.filter((line) => line.breakdown === kind);
     const [number, href] = [examples.counts[kind], toAll(kind)];
-    const all = `all ${thousands(number)}`;
-    return number ? html`<h3>${heading}: ${href ? html`<a href=${href}>${all}</a>` : all}</h3>
+    const n = thousands(number);
+    return number ? html`<h3>${heading}: ${href ? html`<a href=${href}>all ${n}</a>` : n}</h3>
       ${exampleList(link, run, head, examples, own, width)}` : null;
   };
   const key = examples.what ? keyOf("head word of a mention", examples.what) : KEY;
