@@ -298,17 +298,9 @@ def sentences(context: RequestContext) -> list[dict[str, Any]]:
     return context.handle.compute_once(
         ("sentences", run.name, head, *numbers),
         lambda: records.attention_records(
-            context.bank, [_sheet(context, run, number) for number in numbers], head
+            context.bank, records.sheets(context.bank, run, numbers), head
         ),
         lambda sentences: 10_000 * len(sentences),
-    )
-
-
-def _sheet(context: RequestContext, run: Run, sentence: int) -> dict[str, Any]:
-    """A sentence with what all heads share of it, cached: other heads are asked for next."""
-    return context.handle.compute_once(
-        ("sentence", run.name, sentence),
-        lambda: records.sentence_record(context.bank, run, sentence),
     )
 
 
@@ -429,7 +421,8 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
         " where document.corpus = $corpus and sentence.id in (select unnest($sentences))",
         {"corpus": run.corpus, "sentences": sentences},
     ).fetchall()
-    return run.name, {number for (number,) in rows} - sentences_of_run(bank.backend, run, sentences)
+    read = sentences_of_run(bank.backend, run, sentences)
+    return run.name, {number for (number,) in rows if number not in read}
 
 
 def words(context: RequestContext) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -538,18 +539,20 @@ def _write_sheets(
     `rows` are the number and name of each, in the order of the text, which `names.json` has too.
     """
     _write_json(folder / "names.json", [[number, name] for number, name in rows])
-    file: dict[str, Any] = {}
-    for at, (number, name) in enumerate(rows, 1):
-        chosen = ChosenSentence(number, name, run.corpus, run.corpus_name)
+    written = 0
+    for name, in_file in groupby(rows, lambda row: row[0] // IN_A_FILE):
+        chosen = [ChosenSentence(*row, run.corpus, run.corpus_name) for row in in_file]
         with bank.backend.answering():
-            options = ShowOptions(number, coreference=True)
-            sentence = sentence_records(bank.backend, run, chosen, options)
-            words = bank.backend.internal("sentences/words", sentence=number).rows()
-        file[str(number)] = _sheet(sentence, chosen, words)
-        if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
-            _write_json(folder / f"{number // IN_A_FILE}.json", file)
-            file = {}
-            yield at
+            options = ShowOptions(0, coreference=True)
+            sentences = sentence_records(bank.backend, run, chosen, options)
+            words = records.words_of_sentences(bank, [sentence.id for sentence in chosen])
+        file = {
+            str(sentence.id): _sheet(own, sentence, words[sentence.id])
+            for own, sentence in zip(sentences, chosen, strict=True)
+        }
+        _write_json(folder / f"{name}.json", file)
+        written += len(chosen)
+        yield written
 
 
 def _sheet(sentence: SentenceRecords, chosen: ChosenSentence, words: list[Any]) -> dict[str, Any]:

@@ -606,27 +606,45 @@ def changes_record(
         ).to_dicts()
 
 
-def sentence_record(bank: Bank, run: Run, sentence: int) -> dict[str, Any]:
-    """A sentence in the input of a run: see `words_record`.
+def sheets(bank: Bank, run: Run, sentences: Sequence[int]) -> list[dict[str, Any]]:
+    """Sentences in the inputs of a run: see `words_record`.
 
-    Raises CallError if the run has not read it.
+    Raises CallError if the run has not read one of them.
     """
     with bank.backend.answering():
-        chosen = find_sentence(bank.backend, str(sentence), run.corpus_name)
-        if chosen.id not in sentences_of_run(bank.backend, run, [chosen.id]):
-            raise CallError(
-                f"The run {run.name} has not read the sentence {chosen.name}.",
-                "Choose another sentence, or another run.",
-            )
-        records = sentence_records(bank.backend, run, chosen, ShowOptions(sentence))
-        words = bank.backend.internal("sentences/words", sentence=sentence).rows()
-    return words_record(records, chosen, words)
+        names = sentences_of_run(bank.backend, run, sentences)
+        for sentence in sentences:
+            if sentence not in names:
+                missing = find_sentence(bank.backend, str(sentence), run.corpus_name)
+                raise CallError(
+                    f"The run {run.name} has not read the sentence {missing.name}.",
+                    "Choose another sentence, or another run.",
+                )
+        chosen = [
+            ChosenSentence(sentence, names[sentence], run.corpus, run.corpus_name)
+            for sentence in sentences
+        ]
+        records = sentence_records(bank.backend, run, chosen, ShowOptions(0))
+        words = words_of_sentences(bank, sentences)
+    return [
+        words_record(own, sentence, words[sentence.id])
+        for own, sentence in zip(records, chosen, strict=True)
+    ]
+
+
+def words_of_sentences(bank: Bank, sentences: Sequence[int]) -> dict[int, list[tuple[Any, ...]]]:
+    """The words of sentences: form, index, and whether white space follows."""
+    rows = bank.backend.internal("sentences/words", sentences=list(sentences)).rows()
+    words: dict[int, list[tuple[Any, ...]]] = {}
+    for sentence, *word in rows:
+        words.setdefault(sentence, []).append(tuple(word))
+    return words
 
 
 def attention_records(
     bank: Bank, sheets: Sequence[Mapping[str, Any]], head: str
 ) -> list[dict[str, Any]]:
-    """Sentences (`sentence_record`) with the maps and peaks of a head in their inputs."""
+    """Sentences (`sheets`) with the maps and peaks of a head in their inputs."""
     values = {"sequences": sorted({sheet["sequence"] for sheet in sheets}), "heads": [head]}
     with bank.backend.answering():
         maps = bank.backend.internal("sentences/maps", **values)
@@ -726,14 +744,14 @@ def written_record(bank: Bank, sentence: int, marked: Collection[int]) -> dict[s
     """The words of a sentence (form, index, whether white space follows), those that are marked,
     and the sentences before and after it.
     """
-    words = bank.backend.internal("sentences/words", sentence=sentence)
+    words = words_of_sentences(bank, [sentence])[sentence]
     around = bank.connection.execute(
         "select max(sentence.id) filter (where sentence.id < $id),"
         " min(sentence.id) filter (where sentence.id > $id) from sentence",
         {"id": sentence},
     ).fetchall()[0]
     return {
-        "id": sentence, "written": words.rows(), "marked": sorted(marked), "around": around,
+        "id": sentence, "written": words, "marked": sorted(marked), "around": around,
     }  # fmt: skip
 
 

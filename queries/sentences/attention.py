@@ -97,12 +97,30 @@ _NO_MENTIONS = pl.DataFrame(
 
 
 def sentence_records(
-    backend: Backend, run: Run, chosen: ChosenSentence, options: ShowOptions
-) -> SentenceRecords:
-    """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
-    inputs = backend.internal("sentences/inputs", run=run.id, sentence=chosen.id)
-    sequence, size, in_input, all_words = inputs.row(0)
-    by_word = backend.internal("sentences/positions", sequence=sequence)
+    backend: Backend, run: Run, chosen: Sequence[ChosenSentence], options: ShowOptions
+) -> list[SentenceRecords]:
+    """Read what all heads share of sentences that the run has read.
+
+    Raises CallError if `options.words` has no word.
+    """
+    inputs = backend.internal(
+        "sentences/inputs", run=run.id, sentences=[sentence.id for sentence in chosen]
+    ).unique("sentence", keep="first", maintain_order=True)
+    of_sentence = {sentence: row for sentence, *row in inputs.rows()}
+    positions = backend.internal("sentences/positions", sequences=inputs["sequence"].to_list())
+    of_sequence = positions.partition_by("sequence", as_dict=True, include_key=False)
+    return [
+        _records_of(backend, sentence, options, of_sequence[row[0],], *row)
+        for sentence in chosen
+        for row in [of_sentence[sentence.id]]
+    ]
+
+
+def _records_of(
+    backend: Backend, chosen: ChosenSentence, options: ShowOptions, by_word: pl.DataFrame,
+    sequence: int, size: int, in_input: int, all_words: int,
+) -> SentenceRecords:  # fmt: skip
+    """A sentence in its input, of `size` positions, which has `in_input` of all its words."""
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     in_order = positions["sentence"].drop_nulls().unique(maintain_order=True).to_list()
@@ -149,7 +167,7 @@ def read_sentence(
     options: ShowOptions,
 ) -> ReadSentence:
     """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
-    records = sentence_records(backend, run, chosen, options)
+    (records,) = sentence_records(backend, run, [chosen], options)
     notes = [*records.notes]
     is_saved = _is_saved_relation(backend, options.relation)
     shown = records.words["position"].to_list()

@@ -364,7 +364,7 @@ class _Reader:
         backend = self.bank.backend
         chosen = ChosenSentence(sentence, name, self.run.corpus, self.run.corpus_name)
         with backend.answering():
-            records = sentence_records(backend, self.run, chosen, ShowOptions(sentence))
+            (records,) = sentence_records(backend, self.run, [chosen], ShowOptions(sentence))
             values = {"sequences": [records.sequence], "heads": [self.name]}
             maps = backend.internal("sentences/maps", **values)
             peaks = backend.internal("sentences/peaks", **values)

@@ -78,8 +78,7 @@ def mark_words(
     """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
         return sentence
-    words = backend.internal("sentences/words", sentence=sentence.id)
-    known = {index for _, index, _ in words.iter_rows()}
+    known = {*backend.internal("sentences/words", sentences=[sentence.id])["index"]}
     if missing := sorted(set(indexes) - known):
         raise CallError(
             f"The sentence {_shortened(sentence.name)} has no word {missing[0]}.",
@@ -161,10 +160,10 @@ def check_sentence_in_run(backend: Backend, run: Run, chosen: ChosenSentence) ->
     )
 
 
-def sentences_of_run(backend: Backend, run: Run, sentences: Sequence[int]) -> set[int]:
-    """The ids of those sentences (sentence.id) that the run has read."""
+def sentences_of_run(backend: Backend, run: Run, sentences: Sequence[int]) -> dict[int, str]:
+    """Those sentences (sentence.id) that the run has read, with their names."""
     rows = backend.internal("sentences/read_by_run", run=run.id, sentences=list(sentences))
-    return set(rows.to_series())
+    return dict(rows.rows())
 
 
 def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:

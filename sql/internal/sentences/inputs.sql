@@ -1,13 +1,21 @@
--- The inputs of a run that hold words of one sentence, the one with most of them first.
+-- The inputs of a run that hold words of some sentences, of each the one with most of its words first.
+with sentence_length as (
+    select sentence, count(*) as all_words
+    from word
+    where sentence in (select unnest($sentences))
+    group by sentence
+)
+
 select
+    word.sentence,
     sequence.id as sequence,
     sequence.positions,
     count(distinct word_position.word) as words,
-    (select count(*) from word where sentence = $sentence) as all_words
+    sentence_length.all_words
 from sequence
 inner join word_position on word_position.sequence = sequence.id
 inner join word on word.id = word_position.word
+inner join sentence_length on sentence_length.sentence = word.sentence
 where sequence.run = $run
-    and word.sentence = $sentence
-group by sequence.id, sequence.positions
-order by words desc, sequence.id
+group by word.sentence, sequence.id, sequence.positions, sentence_length.all_words
+order by word.sentence, words desc, sequence.id

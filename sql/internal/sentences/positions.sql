@@ -1,4 +1,4 @@
--- The positions of one input: one row per word, with its annotation and its surprisal, or per special token.
+-- The positions of some inputs of a run: a row per word, with its annotation and its surprisal, or per special token.
 with measured_word as (
     select surprisal.word, min(surprisal.nats) as surprisal
     from sequence
@@ -6,12 +6,12 @@ with measured_word as (
     inner join surprisal
         on surprisal.run = sequence.run
         and surprisal.word = word_position.word
-    where sequence.id = $sequence
+    where sequence.id in (select unnest($sequences))
     group by surprisal.word
 )
 
 select
-    position.position, position.kind,
+    position.sequence, position.position, position.kind,
     case when position.kind = 'token' then plain_text(position.text) else position.text end as text,
     word.id as word,
     word.sentence, word.index, word.form,
@@ -29,5 +29,5 @@ left join word as gold_head
     on gold_head.sentence = word.sentence
     and gold_head.index = word.head_index
 left join measured_word on measured_word.word = word.id
-where position.sequence = $sequence
-order by position.position, word.id
+where position.sequence in (select unnest($sequences))
+order by position.sequence, position.position, word.id

@@ -1,5 +1,5 @@
--- The words of a sentence in their order, with their indexes, counted from 1.
-select form, index, space_after
+-- The words of some sentences in their order, with their indexes, counted from 1.
+select sentence, form, index, space_after
 from word
-where sentence = $sentence
-order by index
+where sentence in (select unnest($sentences))
+order by sentence, index
