@@ -3,7 +3,7 @@
 // page of one head is the same without the grid.
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
-import { html, render, repeat, svg } from "./dom.js";
+import { html, render } from "./dom.js";
 import {
   antecedentsOf, changesOf, dependentBars, errorBars, exampleList, examplesOf, examplesOfBothKinds, strongestList,
   strongestOf,
@@ -14,11 +14,11 @@ import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
-import { gridOf, headsOf } from "./grids.js";
+import { gridOf, headsOf, smallGrids } from "./grids.js";
 import { filesOfHead, tablesOfHead } from "./head.js";
 import {
-  addBestScore, checkHead, FAMILY, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, step, stretched, valuesOf,
-  written,
+  addBestScore, checkHead, FAMILY, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, stretched,
+  valuesOf, written,
 } from "./measures.js";
 import {
   behavioursOf, besideOf, drawMeans, drawProfile, effectsOf, headline, lossOf, meanOf, profileData, profileOf,
@@ -578,21 +578,8 @@ export class Atlas {
   }
 
   #smallGrids() {
-    const { missing, state: { run, by } } = this;
-    const layers = run.layer_numbers;
-    const [wide, high] = [112 / run.heads, 90 / layers.length].map((room) => (
-      Math.max(2, Math.min(9, Math.floor(room)))));
-    const inner = (side) => side - (side > 4 ? 1 : 0);
-    const cell = (layer, head, { values, ends }) => svg`<rect
-      class=${step(values.get(headName(layer, head)), ends)} x=${(head - 1) * wide}
-      y=${layers.indexOf(layer) * high} width=${inner(wide)} height=${inner(high)}></rect>`;
-    const grid = (small) => html`
-      <button type="button" class=${small.key === by ? "small-grid chosen" : "small-grid"}
-        title=${small.title} @click=${() => this.go({ by: small.key, head: null })}>
-        ${svg`<svg width=${run.heads * wide} height=${layers.length * high} aria-hidden="true">
-          ${layers.map((layer) => headsOf(run).map((head) => cell(layer, head, small)))}</svg>`}
-        <span>${small.title}</span></button>`;
-    return html`<div class="small-grids">${repeat(this.small, (small) => small.key, grid)}</div>
+    const { small, missing, state: { run, by } } = this;
+    return html`${smallGrids(run, small, by, (key) => this.go({ by: key, head: null }))}
       ${missing.length ? html`<details class="hint">
         <summary>${missing.length} not available in this bank</summary>
         ${definitions(missing)}</details>` : null}`;

@@ -1,5 +1,5 @@
 // Heads as a grid: rows are layers, columns are heads, a colour for each value.
-import { html } from "./dom.js";
+import { html, repeat, svg } from "./dom.js";
 import { wide } from "./forms.js";
 import { headName, step, written } from "./measures.js";
 
@@ -50,4 +50,21 @@ export function gridOf(run, values, options) {
       @pointerover=${on.pointerover} @pointerleave=${on.pointerleave} @pointerdown=${on.pointerdown}
       @keydown=${on.keydown}><caption>${caption}</caption>
     ${layerTable(run, cell, { corner: "Layer", headings })}</table>`)}</div>${scale(ends, isShare)}`;
+}
+
+// Grids side by side, each at most 112 wide and 90 high; `choose` is called with the key of one.
+export function smallGrids(run, grids, chosen, choose) {
+  const layers = run.layer_numbers;
+  const [wide, high] = [112 / run.heads, 90 / layers.length].map((room) => (
+    Math.max(2, Math.min(9, Math.floor(room)))));
+  const inner = (side) => side - (side > 4 ? 1 : 0);
+  const cell = (layer, head, { values, ends }) => svg`<rect
+    class=${step(values.get(headName(layer, head)), ends)} x=${(head - 1) * wide}
+    y=${layers.indexOf(layer) * high} width=${inner(wide)} height=${inner(high)}></rect>`;
+  return html`<div class="small-grids">${repeat(grids, ({ key }) => key, (grid) => html`
+    <button type="button" class=${grid.key === chosen ? "small-grid chosen" : "small-grid"}
+      title=${grid.title} @click=${() => choose(grid.key)}>
+      ${svg`<svg width=${run.heads * wide} height=${layers.length * high} aria-hidden="true">
+        ${layers.map((layer) => headsOf(run).map((head) => cell(layer, head, grid)))}</svg>`}
+      <span>${grid.title}</span></button>`)}</div>`;
 }
