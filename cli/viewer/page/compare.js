@@ -49,7 +49,7 @@ export async function compareView(context) {
       ends, isShare: grid.isShare, caption: `${grid.title}: ${name}`, to: toHead(name),
     }) : html`<p>${why}</p>`}</section>`;
   return {
-    frame, ...(frame ? {
+    frame, isDrawn: grids.length > 0, ...(frame ? {
       command: rowsCommand(context, "compare_runs", runs),
       plotCommand: pictureOf(context, "compare_runs", runs, frame).plotCommand,
     } : {}),
@@ -101,7 +101,7 @@ function difference([a, b], toHead) {
   const to = toHead(b.name);
   return html`<section><h2>Difference: first minus second</h2>
       ${gridOf(a.run, differences, { ends, isShare, caption: `${title}: difference`, to })}</section>
-    <section><h2>Each head in both runs</h2>${scatter(pairs, [a.name, b.name], isShare, to)}</section>`;
+    <section class="as-file"><h2>Each head in both runs</h2>${scatter(pairs, [a.name, b.name], isShare, to)}</section>`;
 }
 
 const SIDE = 360;
