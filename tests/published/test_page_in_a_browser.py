@@ -254,7 +254,7 @@ def test_a_head_has_the_examples_of_the_analysis(newcomer: Page, published: Path
             layer=1, head=1, direction="dependent_to_head"
         )
     correct, n = scores.select("correct", "n").row(0)
-    labels = page.locator(".examples a").evaluate_all("all => all.map(each => each.ariaLabel)")
+    labels = page.locator(".examples svg").evaluate_all("all => all.map(each => each.ariaLabel)")
     wrong = [label for label in labels if " instead" in label]
     assert (len(labels) - len(wrong), len(wrong)) == (min(correct, 3), min(n - correct, 3))
     shown = errors.filter(direction="dependent_to_head")

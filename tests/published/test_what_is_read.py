@@ -170,7 +170,7 @@ SEEN = """(() => {
     for (const example of main.querySelectorAll('.examples')) example.remove();
     return {
         title: document.title, alerts: document.querySelectorAll('[role=alert]').length,
-        lines: document.querySelectorAll('.line').length,
+        lines: document.querySelectorAll('.drawn .line').length,
         examples: document.querySelectorAll('.examples li').length,
         text: main.textContent.replace(/\\s+/g, ' ').trim()};
     })()"""

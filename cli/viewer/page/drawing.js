@@ -192,7 +192,7 @@ const widthOf = (word) => Math.max(textWidth(word.text), 10) + SPACE;
 function cutTo(words, width) {
   const marked = [...words.keys()].filter((at) => words[at].mark);
   const distance = (at) => (marked.length ? Math.min(...marked.map((other) => Math.abs(other - at))) : at);
-  const cut = { text: "…", is_special: true };
+  const cut = { text: "…", is_special: true, isCut: true };
   let room = width - widthOf(cut) * (1 + marked.length);
   const shown = new Set();
   for (const at of [...words.keys()].sort((a, b) => distance(a) - distance(b) || a - b)) {
@@ -210,7 +210,7 @@ function wrapped(words, width) {
   let used = 0;
   for (const word of words) {
     const wide = widthOf(word);
-    if (used + wide > width && rows.at(-1).length) {
+    if (used + wide > width && rows.at(-1).length && !word.isCut) {
       rows.push([]);
       used = 0;
     }
