@@ -634,10 +634,9 @@ def sheets(bank: Bank, run: Run, sentences: Sequence[int]) -> list[dict[str, Any
 
 def words_of_sentences(bank: Bank, sentences: Sequence[int]) -> dict[int, list[tuple[Any, ...]]]:
     """The words of sentences: form, index, and whether white space follows."""
-    rows = bank.backend.internal("sentences/words", sentences=list(sentences)).rows()
-    words: dict[int, list[tuple[Any, ...]]] = {}
-    for sentence, *word in rows:
-        words.setdefault(sentence, []).append(tuple(word))
+    words: dict[int, list[tuple[Any, ...]]] = {sentence: [] for sentence in sentences}
+    for sentence, *word in bank.backend.internal("sentences/words", sentences=[*words]).rows():
+        words[sentence].append(tuple(word))
     return words
 
 

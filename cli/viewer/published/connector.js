@@ -235,8 +235,7 @@ export class Published extends Connector {
     const read = shown && new Set((await this.#names(shown)).map(([id]) => id));
     return {
       ...Frame.of(rows, names.map((name) => [name, isNumber(name) ? "integer" : "text"])),
-      nodes: compiled.nodes, pair: compiled.pair, run: compiled.run, is_circular: compiled.is_circular,
-      shown: shown?.name,
+      ...compiled, shown: shown?.name,
       unread: read ? rows.map((row) => row.sentence).filter((id) => !read.has(id)) : [],
     };
   }
