@@ -76,7 +76,8 @@ export async function antecedentsOf(connector, run, head, { correct, n }, most) 
   return { what: "antecedent", lines, total: n, counts: { right: correct, wrong: n - correct } };
 }
 
-// Dependents that only one of two heads finds, up to `most` of each kind as both judge them, and their counts.
+// Dependents that only one of two heads finds, up to `most` of each kind as both judge them, and `count`, how many
+// there are of some kinds.
 export async function changesOf(connector, relation, sides, most) {
   const [a, b] = sides;
   const heads = { head_a: a.head, direction_a: a.direction, head_b: b.head, direction_b: b.direction };
@@ -85,7 +86,8 @@ export async function changesOf(connector, relation, sides, most) {
   const lines = await Promise.all(sides.map(({ kind, run, head, direction }) => (
     judgedLines(connector, run, head, { direction }, examples.map((row) => (
       { ...row, breakdown: row.kind === kind ? "right" : "wrong" }))))));
-  return { count: countsOf(rows), lines };
+  const counts = new Map(rows.filter(({ n }) => n !== null).map(({ kind, n }) => [kind, n]));
+  return { count: (...kinds) => thousands(kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)), lines };
 }
 
 // Examples as lines of words with their marks, each a link to its sentence.
@@ -136,12 +138,6 @@ function exampleLine(row, run, width, target, what = "head") {
   const panel = { weights: [...weights.values()], gold: [[...pairWith(gold), isRight]] };
   const label = words.map(({ text }) => text).join(" ") + judged;
   return line(record, panel, null, width, { isExample: true, shares, label });
-}
-
-// How many dependents only one of two heads finds, or both, or neither: a function of such kinds.
-export function countsOf(changes) {
-  const counts = new Map(changes.filter(({ n }) => n !== null).map(({ kind, n }) => [kind, n]));
-  return (...kinds) => thousands(kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0));
 }
 
 // What a head finds and what it misses, with a link to all examples of each kind.
