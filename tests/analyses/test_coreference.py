@@ -245,15 +245,10 @@ def _check_examples(case: Case) -> None:
             gold = taken if is_right else nearest
             sentence, index, at, _ = place[own]
             words = [own, gold] if taken is None else [own, gold, taken]
-            weights = input.maps[layer - 1, head - 1, input.words.index(own)]
-            of_gold, of_taken = (
-                None if word is None else pytest.approx(weights[input.words.index(word)])
-                for word in (gold, taken)
-            )
             value, predicted = (None, None) if taken is None else (place[taken][3], place[taken][2])
             expected.append((
                 "right" if is_right else "wrong", sentence, index, value, at, place[gold][2],
-                predicted, of_gold, of_taken, sorted({place[word][0] for word in words}),
+                predicted, sorted({place[word][0] for word in words}),
             ))  # fmt: skip
     # Mentions that share a head word are two examples; those without an antecedent are none.
     mentions = case.corpus.mentions
@@ -261,9 +256,8 @@ def _check_examples(case: Case) -> None:
     assert min(Counter((mention.document, mention.entity) for mention in mentions).values()) == 1
     assert 0 < len(expected) < len(mentions)
     assert any(len(row[-1]) > 1 for row in expected)
-    rows = [(row[0], *row[2:]) for row in rows]
-    by_place = [sorted(these, key=lambda row: repr(row[:7])) for these in (rows, expected)]
-    assert by_place[0] == by_place[1]
+    rows = [(row[0], *row[2:8], row[-1]) for row in rows]
+    assert sorted(rows, key=repr) == sorted(expected, key=repr)
     few = case.connection.execute(statement, {**given, "most": 2}).fetchall()
     assert Counter(row[0] for row in few) == {"right": 2, "wrong": 2}
 

@@ -66,7 +66,9 @@ export async function antecedentsOf(connector, run, head, { correct, n }, most) 
   const ids = rows.flatMap((row) => row.sentences);
   const parts = await judgedLines(connector, run, head, {}, ids.map((sentence) => ({ sentence })));
   const sheets = new Map(parts.map(({ sentence, sheet }) => [sentence, sheet]));
-  const lines = rows.map((row) => {
+  // Of a sentence in several inputs the sheet has one, perhaps another one than the mention was judged in.
+  const isHere = ({ sequence, sentences }) => sentences.every((id) => sheets.get(id).sequence === sequence);
+  const lines = rows.filter(isHere).map((row) => {
     const { sentence, dependent, sentences, position, gold_position: gold, predicted_position: predicted } = row;
     const positions = sentences.flatMap((id) => new Frame(sheets.get(id).positions).rows
       .filter((place) => place.sentence === id).map((place) => ({ ...place, sentence })));

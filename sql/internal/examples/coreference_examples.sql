@@ -1,5 +1,5 @@
 -- Mentions whose antecedent one head finds, and those of which it finds none (breakdown right, wrong), as
--- coreference_accuracy counts them, spread over the text. The positions are those of head words in the input: of the
+-- coreference_accuracy counts them, spread over the text. The positions are those of head words in an input: of the
 -- mention, of the antecedent that the head finds, else the nearest one (gold), and of the candidate that the mention
 -- attends to most (predicted; value is how it is written). sentences are those of these words, in their order.
 with prediction as (
@@ -51,19 +51,13 @@ select
     judged_example.position,
     judged_example.gold_position,
     judged_example.predicted_position,
-    list_extract(distribution.weights, judged_example.gold_position + 1) as gold_weight,
-    list_extract(distribution.weights, judged_example.predicted_position + 1) as predicted_weight,
+    judged_example.sequence,
     example_sentences.sentences
 from judged_example
 inner join example_sentences using (mention)
 inner join mention on mention.id = judged_example.mention
 inner join word on word.id = mention.head_word
 inner join sentence on sentence.id = word.sentence
-inner join distribution
-    on distribution.sequence = judged_example.sequence
-    and distribution.from_position = judged_example.position
-    and distribution.layer = $layer
-    and distribution.head = $head
 left join position as predicted
     on predicted.sequence = judged_example.sequence
     and predicted.position = judged_example.predicted_position
