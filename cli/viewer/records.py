@@ -643,19 +643,21 @@ def words_of_sentences(bank: Bank, sentences: Sequence[int]) -> dict[int, list[t
 def attention_records(
     bank: Bank, sheets: Sequence[Mapping[str, Any]], head: str
 ) -> list[dict[str, Any]]:
-    """Sentences (`sheets`) with the maps and peaks of a head in their inputs."""
+    """Sentences (`sheets`) with the maps and peaks of a head from their positions."""
     values = {"sequences": sorted({sheet["sequence"] for sheet in sheets}), "heads": [head]}
     with bank.backend.answering():
         maps = bank.backend.internal("sentences/maps", **values)
         peaks = bank.backend.internal("sentences/peaks", **values)
-    return [
-        {
+    sentences = []
+    for sheet in sheets:
+        own = pl.col("sequence") == sheet["sequence"]
+        (places, *_) = sheet["positions"]["values"]
+        sentences.append({
             **sheet,
-            "maps": maps.filter(sequence=sheet["sequence"]).to_dicts(),
-            "peaks": peaks.filter(sequence=sheet["sequence"]).to_dicts(),
-        }
-        for sheet in sheets
-    ]
+            "maps": maps.filter(own & pl.col("from_position").is_in(places)).to_dicts(),
+            "peaks": peaks.filter(own & pl.col("position").is_in(places)).to_dicts(),
+        })  # fmt: skip
+    return sentences
 
 
 def words_record(

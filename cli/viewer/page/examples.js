@@ -72,8 +72,9 @@ export async function antecedentsOf(connector, run, head, { correct, n }, most) 
     const { sentence, dependent, sentences, position, gold_position: gold, predicted_position: predicted } = row;
     const positions = sentences.flatMap((id) => new Frame(sheets.get(id).positions).rows
       .filter((place) => place.sentence === id).map((place) => ({ ...place, sentence })));
+    const maps = sentences.flatMap((id) => sheets.get(id).maps);
     const marks = { coreference: true, before: Math.min(sentence - sentences[0], 20), hit: `${sentence}:${dependent}` };
-    return { ...row, sheet: sheets.get(sentence), positions, places: [position, gold, predicted], marks };
+    return { ...row, sheet: { maps, peaks: [] }, positions, places: [position, gold, predicted], marks };
   });
   return { what: "antecedent", lines, total: n, counts: { right: correct, wrong: n - correct } };
 }
