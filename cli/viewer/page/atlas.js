@@ -439,7 +439,9 @@ export class Atlas {
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
       ${this.name ? null : choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
-        ${this.#isOfRelation ? relationBox(this, state.relation, { ...change("relation"), of: this.data?.relations, run: state.run }) : null}
+        ${this.#isOfRelation ? relationBox(this, state.relation, {
+          run: state.run, of: this.data?.relations, ...change("relation"),
+        }) : null}
         ${hasDirection ? directionBox(this, state.direction, { run: state.run, ...change("direction") }) : null}</div>
     </form>
     ${this.#steps()}
@@ -716,10 +718,11 @@ export class Atlas {
     // The grid counts the roots too, which have no head to find.
     const n = Math.max(total, relation === "all" ? grid.rows.get(head)?.n ?? 0 : 0);
     const [layer, number] = pairOf(head);
+    const roots = n - total;
     const remark = by === "request" ? html`<a href=${search(this.state.request)}>All hits of the request</a>`
       : by === "coreference" ? html`An antecedent competes only with the head words of earlier mentions.
         <a href=${this.#linkOfRun("/tables/coreference_prediction", { layer, head: number })}>All predictions</a>`
-      : n > total ? `${thousands(n - total)} of them are roots, which have no head: they count as missed, and are not listed.`
+      : roots ? `${thousands(roots)} of them are roots, which have no head: they count as missed, and are not listed.`
       : null;
     return html`<h2>Head ${head}, ${relation ?? by}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
       ${remark && hint(remark)}

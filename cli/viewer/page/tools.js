@@ -29,8 +29,8 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
       @click=${(event) => copied(citation(context, run, title, command, link))(event)}>Cite</button>` : null}
     ${file ? linked("csv", file) : frame ? saved("csv", saveRows) : null}
     ${Object.entries(pictures).map(([kind, href]) => linked(kind, href))}
-    ${Object.keys(pictures).length || !isDrawn ? null : html`<span class="drawings">${saved("svg", (name) => saveSvg(name, source))}
-      ${saved("png", (name) => savePng(name, source))}</span>`}
+    ${Object.keys(pictures).length || !isDrawn ? null : html`<span class="drawings">
+      ${saved("svg", (name) => saveSvg(name, source))} ${saved("png", (name) => savePng(name, source))}</span>`}
     ${commands.map(([verb, text]) => html`<span class="command"><span>The command that ${verb}:</span>
       <code>${text}</code>
       <button type="button" data-copy="command" @click=${copied(text)}>Copy</button></span>`)}
