@@ -17,12 +17,12 @@ import { gainPlot, historyOf, unfound } from "./gains.js";
 import { gridOf, headsOf, smallGrids } from "./grids.js";
 import { filesOfHead, tablesOfHead } from "./head.js";
 import {
-  addBestScore, checkHead, FAMILY, FREQUENT, headName, headOf, highest, isSignificant, ofRelation, pairOf, percent, stretched,
+  addBestScore, checkHead, FREQUENT, headName, highest, isSignificant, pairOf, percent, stretched,
   valuesOf, written,
 } from "./measures.js";
 import {
   behavioursOf, besideOf, drawMeans, drawProfile, effectsOf, headline, lossOf, meanOf, profileData, profileOf,
-  scoreOf, verdict,
+  scoreOf, testedScores, verdict,
 } from "./profile.js";
 import { tools } from "./tools.js";
 
@@ -119,7 +119,7 @@ export class Atlas {
     Object.assign(state, { run, stretch: context.flag("stretch") });
     if (this.name) {
       checkHead(run, pairOf(this.name));
-      Object.assign(state, { head: this.name, by: "relation" });
+      state.head = this.name;
     }
     this.faults = [];
     const check = (name, isRight) => {
@@ -188,16 +188,14 @@ export class Atlas {
     const heads = this.#dataOf(run);
     const [grid, fault] = await attempt(() => valuesOf(this.bank, run, state));
     if (!isCurrent()) return;
-    state.head ??= (grid && highest(grid.values)) ?? headName(run.layer_numbers[0], 1);
+    state.head ??= (grid && highest(grid.values)) ?? this.state.head ?? headName(run.layer_numbers[0], 1);
     this.#set({ state, grid, fault, lost: null, examples: null, strongest: null, shared: null, history: [] });
     const data = await heads;
     // A saved relation, one with a subtype, or all: it is tested by itself.
     const isTested = !this.#isOfRelation || data.scores.has(state.relation)
       || data.relations.some(({ relation }) => relation === state.relation);
     if (!isTested && !fault && this.connector.isLive) {
-      const { relation } = state;
-      const [frame] = await attempt(() => this.connector.answer(run.id, "head_score", ofRelation(relation)));
-      data.scores.set(relation, frame?.rows.map((row) => ({ ...row, tried: frame.height, family: FAMILY })) ?? []);
+      data.scores.set(state.relation, await testedScores(this.connector, run, state.relation));
       if (isCurrent()) this.data = { ...this.data }; // what is drawn of it is drawn again
     }
     if (!isCurrent()) return;
@@ -255,6 +253,7 @@ export class Atlas {
     const { bank, connector, data, grid, state } = this;
     const { run, head, beside, by } = state;
     if (this.fault) return;
+    const most = this.name && connector.isServer ? EXAMPLES.head : EXAMPLES.atlas;
     const row = grid.rows.get(head);
     if (by === "request") {
       const ofBest = addBestScore(bank, run, state, grid).then((isKnown) => isKnown && isCurrent() && this.update());
@@ -264,7 +263,7 @@ export class Atlas {
       return;
     }
     if (by === "coreference") {
-      const examples = connector.isLive && row ? await antecedentsOf(connector, run, head, row, EXAMPLES.atlas) : null;
+      const examples = connector.isLive && row ? await antecedentsOf(connector, run, head, row, most) : null;
       if (isCurrent()) this.#set({ examples });
       return;
     }
@@ -277,7 +276,6 @@ export class Atlas {
     const judged = this.#judged();
     if (!judged || !data.relations.length) return;
     const { relation, direction } = judged;
-    const most = this.name && connector.isServer ? EXAMPLES.head : EXAMPLES.atlas;
     const [examples, fault] = await attempt(() => examplesOf(connector, run, head, { relation, direction }, most));
     if (!isCurrent()) return;
     if (fault && connector.isLive) throw fault; // a published page has the examples of best heads
@@ -295,7 +293,7 @@ export class Atlas {
 
   // Change some of the state, in the address too.
   go(changes) {
-    this.places.push(this.name ? this.#link(this.path, { ...changes, head: null, by: null }) : this.#link("/", changes));
+    this.places.push(this.#link(this.path, this.name ? { ...changes, head: null } : changes));
     this.brushed = new Set();
     return this.show({ ...this.state, ...changes });
   }
@@ -346,18 +344,18 @@ export class Atlas {
 
   #pageOfHead() {
     const { grid, state, data, examples, faults, fault, tables } = this;
-    const judged = this.#judged();
-    const context = new Context(this.app, this.path, { ...state, head: null, by: null, run: state.run.name });
-    return html`${this.#introduction()}${faults.map(faultBox)}${data?.relations.length ? faultBox(fault) : null}
+    const relation = this.#judged()?.relation ?? state.relation;
+    const context = new Context(this.app, this.path, { ...state, head: null, run: state.run.name });
+    return html`${this.#introduction()}${faults.map(faultBox)}${faultBox(fault)}
       ${this.#controls()}
       <div class="columns">
         <section class="atlas-head as-file">${this.#head()}
-          ${examples?.total ? this.#bars() : null}</section>
+          ${examples?.dependents ? this.#bars() : null}</section>
         <section class="atlas-sentences as-file">${this.#sentences()}</section>
         ${tables}</div>
       ${data ? tools(context, {
         answered: state.run.name, isDrawn: true,
-        ...filesOfHead(context, state.run, this.name, profileOf(data, this.name).relations, judged.relation),
+        ...filesOfHead(context, state.run, this.name, profileOf(data, this.name).relations, relation),
       }) : null}`;
   }
 
@@ -388,13 +386,13 @@ export class Atlas {
     const here = steps.findIndex(([, run]) => run === name);
     const to = (at) => this.go({ run: this.#runNamed(steps[at][1]) });
     return html`<nav class="steps" aria-label="Steps of the training">
-      <label>Step <output class="step">${thousands(steps[here][0])}</output>
-        <input class="step" type="range" min="0" max=${steps.length - 1} value=${here} .value=${String(here)}
-          @change=${(event) => to(Number(event.target.value))}></label>
-      ${button(this.isPlaying ? "Stop" : "Play", () => this.#play(here))}
+      <p>Step <output class="step">${thousands(steps[here][0])}</output>
+        ${button(this.isPlaying ? "Stop" : "Play", () => this.#play(here))}</p>
+      <input class="step" type="range" min="0" max=${steps.length - 1} value=${here} .value=${String(here)}
+        aria-label="Step" @change=${(event) => to(Number(event.target.value))}>
       ${historyOf(steps, here, this.history)}
-      ${steps.map(([at, run]) => html`<a href=${this.#link(this.path, { run: { name: run } })}
-        aria-current=${run === name ? "page" : null}>${thousands(at)}</a>`)}</nav>`;
+      <p>${steps.map(([at, run]) => html`<a href=${this.#link(this.path, { run: { name: run } })}
+        aria-current=${run === name ? "page" : null}>${thousands(at)}</a> `)}</p></nav>`;
   }
 
   async #loadHistory(isCurrent) {
@@ -437,7 +435,7 @@ export class Atlas {
     const hasDirection = bank.measures.get(state.by)?.has_direction || state.by === "request";
     const change = (name) => ({ change: (value) => this.go({ [name]: value, head: this.name }) });
     return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
-      ${this.name ? null : choice("Measure", "measure", measures, state.by, change("by"))}
+      ${choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
         ${this.#isOfRelation ? relationBox(this, state.relation, {
           run: state.run, of: this.data?.relations, ...change("relation"),
@@ -532,6 +530,7 @@ export class Atlas {
     const name = input.value.trim();
     try {
       checkHead(this.state.run, pairOf(name));
+      if (name === this.state.head) throw new Fault(`This is head ${name}.`, "Type another one.");
       this.go({ beside: name });
     } catch (fault) {
       input.setCustomValidity(fault.text);
@@ -593,10 +592,9 @@ export class Atlas {
     if (!data || !head) return html`<h2>Head ${head}</h2>${hint("Computing what each head finds…")}`;
     const other = state.beside && state.beside !== head ? state.beside : null;
     const choose = ({ relation, direction }) => this.go({ by: "relation", relation, direction, head });
-    const beside = other ? html`Compared with head ${state.beside} (diamonds).
-        ${button("Stop comparing", () => this.go({ beside: null }))}`
-      : html`<label class="tick">Compare with head <input name="beside" size="5" placeholder="2-10"
-        @change=${(event) => this.#hold(event.target)}></label>`;
+    const beside = html`<label class="tick">Compare with head <input name="beside" size="5" placeholder="2-10"
+        .value=${other ?? ""} @change=${(event) => this.#hold(event.target)}></label>
+      ${other ? html`(diamonds) ${button("Stop comparing", () => this.go({ beside: null }))}` : null}`;
     const way = hovered && hovered !== state.head ? html`<span class="hint">click to choose it,
       shift-click to compare it with ${state.head}</span>` : null;
     const [name, to] = this.name ? ["This head in the atlas", this.#link("/")]
@@ -637,13 +635,24 @@ export class Atlas {
     if (by === "ablation" && row) return this.#loss(row);
     const score = this.#scoreOf(head);
     if (by === "gain" && !score) return html`Head <strong>${head}</strong>: no relation significantly above an offset.`;
-    const { relation } = this.#judged(head);
+    const { relation, direction } = this.#judged(head);
     const what = by === "request" ? "pairs of the request"
       : relation === "all" ? "words' heads" : html`<strong>${relation}</strong>`;
-    if (score) return headline(head, score, what);
+    const isSeen = this.state.run.is_causal && direction !== "later_to_earlier";
+    if (score) return headline(head, score, isSeen ? html`${what} that the model can see` : what);
     const value = written(grid.values.get(head), grid.isShare);
     const n = typeof row?.n === "number" ? `, n ${thousands(row.n)}` : null;
-    return html`${grid.title}: head <strong>${head}</strong> ${value}${n}${grid.rules ? `; ${grid.rules}` : ""}.`;
+    return html`${grid.title}: head <strong>${head}</strong> ${value}${n}${this.#besideBehaviour(head)}${
+      grid.rules ? `; ${grid.rules}` : ""}.`;
+  }
+
+  // What uniform attention and random weights give of a behaviour.
+  #besideBehaviour(head) {
+    const { analysis, column } = this.bank.measures.get(this.state.by) ?? {};
+    const [label] = this.bank.behaviours.find(([, of, name, , unit]) => of === analysis && name === column && !unit) ?? [];
+    const { chances, control } = this.data?.behaviours?.find((row) => row.label === label) ?? {};
+    const parts = [["uniform attention", chances?.get(head)], ["same head, random weights", control?.get(head)]];
+    return parts.filter(([, share]) => typeof share === "number").map(([what, share]) => `; ${what} ${written(share, true)}`);
   }
 
   // What the model loses without the head, and without the edges of the relation that it is judged on.
@@ -727,8 +736,8 @@ export class Atlas {
     return html`<h2>Head ${head}, ${relation ?? by}: ${percent(counts.right / n)} of ${thousands(n)} found</h2>
       ${remark && hint(remark)}
       ${examplesOfBothKinds(examples, this.places.link, run, head, width, toAll)}
-      ${this.shared?.only.map(([name, lines]) => html`<h3>Only ${name} finds</h3>
-        ${exampleList(this.places.link, run, name, examples, lines, width)}`)}`;
+      ${this.shared?.only.filter(([, lines]) => lines.length).map(([name, lines]) => html`<div class="group">
+        <h3>Only ${name} finds</h3>${exampleList(this.places.link, run, name, examples, lines, width)}</div>`)}`;
   }
 
   // The address of all examples of a kind.

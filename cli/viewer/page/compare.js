@@ -8,6 +8,7 @@ import { attempt, Fault } from "./fault.js";
 import { faultBox, hint, inWords, measureBoxes, note, runBox, showSentences, tick } from "./forms.js";
 import { gridOf } from "./grids.js";
 import { endsOf, headName, percent, stretched, valuesOf } from "./measures.js";
+import { ARROWS } from "./profile.js";
 import { table } from "./tables.js";
 
 // The columns of the table; the file of it has more.
@@ -40,8 +41,13 @@ export async function compareView(context) {
   const best = frame?.rows.find((row) => row.relation === state.relation); // heads of both runs
   const toHead = (run, { relation, direction } = measure.has_relation ? state : {}) => (name) => (
     context.link(`/head/${name}`, { run, relation, direction }));
+  const toBest = (run, relation, text) => { // a head with the arrow of its direction
+    const [name, arrow] = text.split(" ");
+    return toHead(run, { relation, direction: Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) })(name);
+  };
   const rows = frame?.rows.map((row) => ({
-    ...row, head_a: headName(row.layer_a, row.head_a), head_b: headName(row.layer_b, row.head_b),
+    ...row, head_a: `${headName(row.layer_a, row.head_a)} ${ARROWS[row.direction_a]}`,
+    head_b: `${headName(row.layer_b, row.head_b)} ${ARROWS[row.direction_b]}`,
   }));
   const side = ({ run, name, grid, why }) => html`<section><h2><bdi>${name}</bdi></h2>
     ${grid?.frame.notes.map(note)}
@@ -64,11 +70,13 @@ export async function compareView(context) {
         + " scale. Everything below is over the words that both runs share, with the best head of each run in"
         + " its best direction.")}
       ${best ? html`<section class="changes"></section>` : null}
-      <h2>The best head for each relation, on the words that both runs share</h2>
+      <h2>The best head for each relation</h2>
+      ${hint("On the words that both runs share and that did not choose the heads (n); the arrow is the direction.")}
       ${faultBox(error)}
       ${frame ? table(context, Frame.of(rows, COLUMNS.map((name) => [name, kindOf(name)])), "Both runs", { links: {
         relation: ({ relation }) => context.link("/compare", { ...context.given, relation }),
-        head_a: (row) => toHead(runs.run_a, row)(row.head_a), head_b: (row) => toHead(runs.run_b, row)(row.head_b),
+        head_a: (row) => toBest(runs.run_a, row.relation, row.head_a),
+        head_b: (row) => toBest(runs.run_b, row.relation, row.head_b),
       } }) : null}`,
   };
 }

@@ -164,7 +164,7 @@ export function line(record, panel, tree, width, { showsSpecial, isExample, shar
       const [left, right] = [Math.min(...own.map(({ x }) => x)), largest(own.map(({ x, wide }) => x + wide))];
       return bar(entity, [left, base + 5 + BAR * lane], [right - left, 3], [right + 1, base + 9 + BAR * lane]);
     });
-    y = foot + 7 + largest(below.map((piece) => piece.low));
+    y = foot + 10 + largest(below.map((piece) => piece.low));
     const place = ({ word, x, wide }) => {
       const { position, text, surprisal: nats = null } = word;
       const tip = nats === null ? text : `${text}: surprisal ${nats.toFixed(2)} nats`;

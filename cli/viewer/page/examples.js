@@ -149,8 +149,8 @@ export function examplesOfBothKinds(examples, link, run, head, width, toAll) {
     const own = examples.lines.filter((line) => line.breakdown === kind);
     const [number, href] = [examples.counts[kind], toAll(kind)];
     const n = thousands(number);
-    return number ? html`<h3>${heading}: ${href ? html`<a href=${href}>all ${n}</a>` : n}</h3>
-      ${exampleList(link, run, head, examples, own, width)}` : null;
+    return number ? html`<div class="group"><h3>${heading}: ${href ? html`<a href=${href}>all ${n}</a>` : n}</h3>
+      ${exampleList(link, run, head, examples, own, width)}</div>` : null;
   };
   const key = examples.what ? keyOf("head word of a mention", examples.what) : KEY;
   return html`${key}${list("right", "Found")}${list("wrong", "Missed")}`;
@@ -171,7 +171,7 @@ export const dependentBars = ({ dependents, direction }, score) => bars(
 );
 
 // The commonest wrong words of each kind.
-export const errorBars = (rows, toExamples) => bars("What it finds instead", rows, "wrong", [
+export const errorBars = (rows, toExamples) => bars("What it finds instead, the commonest", rows, "wrong", [
   ["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"],
 ], (row) => ({
   kind: row.breakdown, share: row.share, label: thousands(row.n),

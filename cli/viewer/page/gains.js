@@ -7,6 +7,7 @@ import { verdict } from "./profile.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 364, 10, 130];
 const FARTHEST = 10; // words from a dependent to its head: more count as so many
+const LEAST = 10; // dependents at a distance: of fewer the share says little
 
 // Heads by the gain of their best relation and its dependents, on a logarithmic scale. `choose` and `hover` are
 // called with a head.
@@ -57,35 +58,38 @@ export function historyOf(steps, here, history) {
     r=${at === here ? 5 : 3}><title>step ${thousands(row.step)}: head ${headOf(row)} finds ${percent(row.accuracy)} of ${
       thousands(row.n)}; best fixed offset ${percent(row.offset_accuracy)}</title></circle>`;
   return html`${svg`<svg class="profile history" viewBox="0 0 256 58" role="img" aria-label="The best head by step">
-    ${line("offset", "offset_accuracy")}${line("interval", "accuracy")}${rows.map(point)}</svg>`}`;
+    ${line("offset", "offset_accuracy")}${line("interval", "accuracy")}${rows.map(point)}</svg>`}
+    <p class="key">The best head at each step on text that did not choose it; grey: best fixed offset</p>`;
 }
 
 // How often a head is right by the distance from the dependent to its head, and the best fixed offset, which finds all
 // at its own distance and none elsewhere: rows of head_examples of this breakdown.
 export function distanceCurve(rows, direction, offset) {
-  const points = rows.map((row) => ({ ...row, distance: Number(row.value) }));
+  const points = rows.map((row) => ({ ...row, distance: Number(row.value), isSure: row.n >= LEAST }));
   const most = Math.max(...points.map(({ n }) => n));
   const x = (distance) => 137 + 10 * distance;
   const y = (share) => 88 - 80 * share;
   const isAtOffset = ({ distance }) => (direction === "later_to_earlier" ? -Math.abs(distance) : distance) === offset;
   const line = (kind, shareOf) => [-1, 1].map((side) => svg`<polyline class=${kind}
-    points=${points.filter(({ distance }) => distance * side > 0)
+    points=${points.filter(({ distance, isSure }) => isSure && distance * side > 0)
       .map((point) => `${x(point.distance)},${y(shareOf(point))}`).join(" ")}></polyline>`);
-  const mark = ({ distance, n, correct, share }) => {
+  const mark = ({ distance, n, correct, share, isSure }) => {
     const words = Math.abs(distance);
     const where = `${words} ${words === 1 ? "word" : "words"}${words === FARTHEST ? " or more" : ""} ${
       distance < 0 ? "before" : "after"} it`;
-    return svg`<circle class="value sure" cx=${x(distance)} cy=${y(share)} r=${1.2 + 4.8 * Math.sqrt(n / most)}>
+    return svg`<circle class=${isSure ? "value sure" : "value"} cx=${x(distance)} cy=${y(share)}
+        r=${1.8 + 4.2 * Math.sqrt(n / most)}>
       <title>${where}: ${thousands(correct)} of ${thousands(n)} found</title></circle>`;
   };
-  const signed = (distance) => (distance > 0 ? `+${distance}` : distance);
+  const signed = (distance) => (Math.abs(distance) === FARTHEST ? `${distance < 0 ? "≤" : "≥"}${distance}`
+    : distance > 0 ? `+${distance}` : distance);
   const below = (text, at, height) => svg`<text class="axis" x=${x(at)} y=${height} text-anchor="middle">${text}</text>`;
   const level = (share) => svg`<line class="rule" x1=${x(-FARTHEST)} x2=${x(FARTHEST)} y1=${y(share)} y2=${y(share)}></line>
     <text class="axis" x="32" y=${y(share) + 4} text-anchor="end">${percent(share)}</text>`;
   return html`<figure><figcaption>by the distance of its head, in words</figcaption>
     ${svg`<svg class="profile distances" viewBox="-8 0 256 124" role="group" aria-label="Accuracy by distance">
       ${[0, 0.5, 1].map(level)}${[-10, -5, -1, 1, 5, 10].map((distance) => below(signed(distance), distance, 106))}
-      ${below(`area: n${offset ? `; dashed: best offset (${signed(offset)})` : ""}`, 0, 121)}
+      ${below(`hollow: n < ${LEAST}${offset ? `; dashed: best offset (${signed(offset)})` : ""}`, 0, 121)}
       ${offset ? line("offset", (point) => Number(isAtOffset(point))) : null}
       ${line("interval", ({ share }) => share)}${points.map(mark)}</svg>`}</figure>`;
 }

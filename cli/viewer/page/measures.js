@@ -4,7 +4,7 @@ import { attempt, Fault } from "./fault.js";
 import { inWords } from "./forms.js";
 
 const STEPS = 21;
-export const FAMILY = "heads and directions of this one test"; // for which p of head_score is corrected
+export const FAMILY = "heads and directions tried in this test"; // for which p of head_score is corrected
 export const FREQUENT = 100; // dependents of a relation that a head is best at, as in the paper
 
 export const headName = (layer, head) => `${layer}-${head}`;
@@ -143,7 +143,7 @@ export async function addBestScore(bank, run, { request, dependent, governor }, 
   const [best, control] = frame?.rows ?? [];
   const row = best && grid.rows.get(headOf(best));
   if (!row || row.direction !== best.direction) return false;
-  Object.assign(row, { heldOut: best.held_out_accuracy, control: control?.accuracy ?? null });
+  Object.assign(row, { heldOut: best.held_out_accuracy, control: control?.accuracy ?? null, isOfBestControl: true });
   return true;
 }
 

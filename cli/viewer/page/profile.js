@@ -5,14 +5,14 @@ import { thousands } from "./context.js";
 import { html, svg } from "./dom.js";
 import { attempt } from "./fault.js";
 import { inWords } from "./forms.js";
-import { byHead, headOf, isSignificant, pairOf, percent, written } from "./measures.js";
+import { byHead, FAMILY, headOf, isSignificant, ofRelation, pairOf, percent, written } from "./measures.js";
 
 const WIDE = 440;
 const LEFT = 150;
 const RIGHT = 52;
 const ROW = 21;
 const MOST = 8;
-const ARROWS = { dependent_to_head: "→", head_to_dependent: "←", later_to_earlier: "⇠" };
+export const ARROWS = { dependent_to_head: "→", head_to_dependent: "←", later_to_earlier: "⇠" };
 
 const x = (share) => LEFT + share * (WIDE - LEFT - RIGHT);
 
@@ -79,7 +79,7 @@ export function scoreOf(data, name, { relation, direction }, counted = null) {
   const rowIn = (rows) => rows?.find((row) => row.layer === layer && row.head === head && isOf(row));
   const score = rowIn(data.best) ?? rowIn(data.relations) ?? rowIn(data.scores.get(relation));
   const [heldOut, control] = [data.heldOut, data.control].map((rows) => rowIn(rows)?.accuracy ?? null);
-  if (score) return { ...score, heldOut, control };
+  if (score) return { heldOut, control, ...score };
   const { offset, offset_accuracy: byOffset, tried } = data.relations.find(isOf) ?? {};
   if (!counted || !isKnown(byOffset) || !isKnown(counted.accuracy)) return null;
   const { n, accuracy } = counted;
@@ -87,12 +87,25 @@ export function scoreOf(data, name, { relation, direction }, counted = null) {
   return { n, accuracy, gain, offset, offset_accuracy: byOffset, tried, heldOut, control };
 }
 
+// How well all heads find a relation that is tested by itself, beside held-out text and random weights.
+export async function testedScores(connector, run, relation) {
+  const rowsFor = (id, name) => (id ? rowsOf(() => connector.answer(id, name, ofRelation(relation))) : []);
+  const [scores, [test], control] = await Promise.all([
+    rowsFor(run.id, "head_score"), rowsFor(run.id, "best_head_test"), rowsFor(run.control, "head_accuracy"),
+  ]);
+  const isSameHead = (row) => (other) => headOf(other) === headOf(row) && other.direction === row.direction;
+  return scores.map((row) => ({
+    ...row, tried: scores.length, family: FAMILY, control: control.find(isSameHead(row))?.accuracy ?? null,
+    heldOut: test && isSameHead(row)(test) ? test.held_out_accuracy : null,
+  }));
+}
+
 // Whether a score is more than a fixed offset gives, in words.
 export function verdict({ n, gain, p_corrected: p, tried, family }) {
   if (!isKnown(gain)) return "no fixed offset to compare with";
   if (gain <= 0) return "it does not beat the offset";
   if (!isKnown(p)) return n < 10 ? "too few to test" : "too few documents to test";
-  const corrected = tried ? `, corrected for the ${thousands(tried)} ${family ?? "heads, directions and relations"} tried` : "";
+  const corrected = tried ? `, corrected for the ${thousands(tried)} ${family ?? "heads, directions and relations tried"}` : "";
   const written = p < 0.001 ? "p < 0.001" : `p ${Number(p.toPrecision(2))}`;
   return `${p < 0.05 ? "" : "not "}significantly above the offset (${written}${corrected})`;
 }
@@ -119,7 +132,7 @@ export function headline(head, score, what) {
   const { accuracy, low, high, n, offset, heldOut, control } = score;
   const parts = [`best fixed offset (${offset > 0 ? "+" : ""}${offset}): ${percent(score.offset_accuracy)}`];
   if (isKnown(heldOut)) parts.push(`held out: ${percent(heldOut)}`);
-  if (isKnown(control)) parts.push(`random weights: ${percent(control)}`);
+  if (isKnown(control)) parts.push(`${score.isOfBestControl ? "best head of " : ""}random weights: ${percent(control)}`);
   const interval = isKnown(low) ? ` (95 % interval ${Math.round(100 * low)}–${percent(high)})` : "";
   return html`Head <strong>${head}</strong> finds ${percent(accuracy)}${interval} of ${thousands(n)}
     ${what}; ${parts.join("; ")}; <strong>${verdict(score)}</strong>.`;
@@ -131,7 +144,7 @@ const isKnown = (value) => typeof value === "number";
 export function drawProfile(profile, beside, judged, choose) {
   const { relations, behaviours } = profile;
   const hasControl = [...relations, ...behaviours ?? []].some(({ control }) => isKnown(control));
-  const control = hasControl ? html` <span class="dot control"></span> random weights` : null;
+  const control = hasControl ? html` <span class="dot control"></span> same head, random weights` : null;
   const other = (relation) => beside?.relations.find((row) => isSame(row, relation))?.accuracy;
   return html`
     ${relations.length ? html`<h3>Relations by their gain over a fixed offset</h3>
@@ -142,9 +155,8 @@ export function drawProfile(profile, beside, judged, choose) {
         <span class="dot unsure"></span> not significant <span class="tick"></span> best fixed offset
         <span class="dot held"></span> held out${control}${
           beside ? html` <span class="dot beside"></span> head ${beside.head}` : null}<br>
-        → from dependent to head, ← from head to dependent, ⇠ from the later to the earlier of the two. The
-        control is the same head with random weights. Found: of all other words it gives this one the largest
-        weight.</p>`
+        Found → of all other words, the dependent attends most to its head; ← its head attends most to it;
+        ⇠ either of these, from the later to the earlier word. An interval is of one head, without the correction.</p>`
     : html`<p class="hint">${profile.isJudged ? "It finds no relation above the best fixed offset."
       : "The corpus has no dependencies to judge it by."}</p>`}
     <h3>Where its attention goes</h3>

@@ -77,7 +77,8 @@ export async function sentenceView(context) {
         ${name ? html`<a href=${context.link("/model", { sentence: name, run: record.run })}>All heads on this
           sentence</a> ·` : null} <a href=${toTyped}>Type a sentence of your own</a>`) : null}
       ${record?.panels ? html`<h2>As a table</h2>
-        ${table(context, byWord(record), "The word that each word attends to most")}` : null}`,
+        ${table(context, byWord(record), options.direction === "head_to_dependent"
+          ? "The word that attends most to each word" : "The word that each word attends to most")}` : null}`,
   };
 }
 

@@ -10,9 +10,9 @@
 -- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based,held_out_accuracy
 --   label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: the head is chosen on the mentions that it is scored on, as in the paper, so that accuracy, low and high are
---   too high for it; held_out_accuracy is not (see best_coreference_head_held_out). Of equal heads the lowest layer,
---   then the lowest head.
+-- note: the head is chosen on the mentions that it is scored on, as in the paper, so that accuracy, gain and their
+--   intervals are too high for it; held_out_accuracy is not, and best_coreference_head_held_out tests the head against
+--   the rules. Of equal heads the lowest layer, then the lowest head.
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates, singletons
 -- column kind, n, layer, head, accuracy, low, high, nearest, head_match, rule_based
