@@ -409,7 +409,14 @@ def test_a_subtype_is_a_relation(
         for row in frame.to_dicts()
     }
     n = max(frame["n"].to_list())
-    assert f"of {n} nmod:poss" in page.locator(".headline").inner_text()
+    headline = page.locator(".headline").inner_text()
+    assert f"of {n} nmod:poss" in headline
+    given = {"relation": "nmod:poss", "subtypes": True, "run": runs["single"]}
+    (test,) = bank.query("best_head_test", **given).to_dicts()
+    held_out = f"held out: {round(100 * test['held_out_accuracy'])} %"
+    shown = page.locator(".grid td.chosen a").get_attribute("data-head")
+    is_tested = shown == f"{test['layer']}-{test['head']}" and "to_head" in test["direction"]
+    assert (held_out in headline) == is_tested
     assert f"of {n} found" in page.locator(".atlas-sentences h2").inner_text()
 
 
