@@ -297,11 +297,7 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
             _write_json(folder / CONTENTS, records.contents_record(bank))
             judged = {number: _judged_relations(bank, run) for number, run in runs.items()}
             requests = _compiled_requests(bank)
-            steps, scored = len(runs) * len(requests), dict[str, str]()
-            on_progress(Progress("scores", 0, steps))
-            for at, file in enumerate(_write_scores(folder, bank, runs.values(), requests), 1):
-                scored |= file
-                on_progress(Progress("scores", at, steps))
+            scored = _write_scores(folder, bank, runs.values(), requests, on_progress)
             heads, written = sum(map(len, judged.values())), 0
             on_progress(Progress("examples", 0, heads))
             for number, relations in judged.items():
@@ -437,22 +433,27 @@ def _compiled_requests(bank: Bank) -> dict[str, dict[str, Any]]:
 
 
 def _write_scores(
-    folder: Path, bank: Bank, runs: Iterable[Run], requests: Mapping[str, Mapping[str, Any]]
-) -> Iterator[dict[str, str]]:
+    folder: Path,
+    bank: Bank,
+    runs: Iterable[Run],
+    requests: Mapping[str, Mapping[str, Any]],
+    on_progress: OnProgress,
+) -> dict[str, str]:
     """Write how well all heads find the pairs of requests, so that pages need no compiler.
 
-    Yield after each request: its file, if it has one, by the run, nodes and request that a page
-    asks for.
+    Returns the files by the run, nodes and request that a page asks for.
     """
-    for run in runs:
-        for at, (request, compiled) in enumerate(requests.items()):
-            scores = _scores(bank, run, request, compiled)
-            if scores is None:
-                yield {}
-                continue
+    files = {}
+    steps = [(run, at, request) for run in runs for at, request in enumerate(requests)]
+    on_progress(Progress("scores", 0, len(steps)))
+    for done, (run, at, request) in enumerate(steps, 1):
+        scores = _scores(bank, run, request, requests[request])
+        if scores is not None:
             file = f"scores/{run.id}/{at}.json"
             _write_json(folder / file, scores)
-            yield {" ".join((str(run.id), *compiled["pair"], request)): file}
+            files[" ".join((str(run.id), *requests[request]["pair"], request))] = file
+        on_progress(Progress("scores", done, len(steps)))
+    return files
 
 
 def _scores(
