@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from attnbank.cli.commands.query import analyses_by_section
+from attnbank.sql.registry import analyses_by_section
 
 FOLDER = "analyses/"
 _MADE_FROM = {
