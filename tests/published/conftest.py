@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,6 @@ def two_runs(bank_of: BankFactory) -> Path:
         "compute head_distance",
         "compute head_embedding --starts 1",
         "save subject 'pattern { V -[nsubj]-> S }' --from S --to V",
-        "save attended 'pattern { A =[1-1]=> B; B [upos=NOUN] }' --from A --to B",
     )
     return bank_of("stories", after=bank, then=made, **free)
 
@@ -81,12 +81,15 @@ def _need_bundle() -> None:
 
 @pytest.fixture(scope="session")
 def publication(once: Once, two_runs: Path) -> Path:
-    """The folder that `attnbank publish` fills from the bank."""
+    """The folder that `attnbank publish` fills from the bank, with a circular relation as well."""
     _need_bundle()
 
     def fill(folder: Path) -> None:
-        site = folder / "site"
-        assert run_command_line(["-b", str(two_runs), "publish", str(site), "--name", "odd"]) == 0
+        site, bank = folder / "site", shutil.copy(two_runs, folder / "bank.duckdb")
+        circular = "pattern { A =[1-1]=> B; B [upos=NOUN] }"
+        saved = ["save", "attended", circular, "--from", "A", "--to", "B"]
+        for command in (saved, ["publish", str(site), "--name", "odd"]):
+            assert run_command_line(["-b", str(bank), *command]) == 0
 
     return once("publication", fill) / "site"
 
