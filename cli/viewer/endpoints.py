@@ -217,10 +217,11 @@ def antecedents(context: RequestContext) -> list[dict[str, Any]]:
     """Mentions whose antecedent a head finds, and that it misses."""
     run = _run(context, context.parts["run"])
     head = layer_and_head(context.parts["head"])
+    kind = context.choice_parameter("kind", records.KINDS_OF_MENTIONS)
     most = context.number("most", 3, 1, 50)
     return context.handle.compute_once(
-        ("antecedents", run.name, head, most),
-        lambda: records.antecedents_record(context.bank, run, head, most),
+        ("antecedents", run.name, head, kind, most),
+        lambda: records.antecedents_record(context.bank, run, head, kind, most),
     )
 
 

@@ -558,8 +558,12 @@ def strongest_record(
         ).to_dicts()  # fmt: skip
 
 
+# Those of coreference_accuracy.
+KINDS_OF_MENTIONS = ("all", "pronoun", "proper", "nominal")
+
+
 def antecedents_record(
-    bank: Bank, run: Run, head: tuple[int, int], most: int
+    bank: Bank, run: Run, head: tuple[int, int], kind: str, most: int
 ) -> list[dict[str, Any]]:
     """Mentions whose antecedent a head finds, and that it misses, up to `most` of each.
 
@@ -567,8 +571,9 @@ def antecedents_record(
     """
     with bank.backend.answering():
         return bank.backend.internal(
-            "examples/coreference_examples", run=run.name, layer=head[0], head=head[1], most=most
-        ).to_dicts()
+            "examples/coreference_examples",
+            run=run.name, layer=head[0], head=head[1], kind=kind, most=most,
+        ).to_dicts()  # fmt: skip
 
 
 @dataclass(frozen=True)

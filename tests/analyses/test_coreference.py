@@ -227,7 +227,7 @@ def _check_examples(case: Case) -> None:
     """Every mention as an example of one head: what it finds, or else the nearest antecedent."""
     statement = registry.internal_statement("examples/coreference_examples")
     layer, head = 2, 3
-    given = {"run": "1", "layer": layer, "head": head}
+    given = {"run": "1", "layer": layer, "head": head, "kind": "all"}
     rows = case.connection.execute(statement, {**given, "most": 10_000}).fetchall()
     place = {
         word: where
@@ -258,6 +258,14 @@ def _check_examples(case: Case) -> None:
     assert any(len(row[-1]) > 1 for row in expected)
     rows = [(row[0], *row[2:8], row[-1]) for row in rows]
     assert sorted(rows, key=repr) == sorted(expected, key=repr)
+    pronouns = case.connection.execute(
+        statement, {**given, "kind": "pronoun", "most": 10_000}
+    ).fetchall()
+    counted = case.connection.execute(
+        "select n from coreference_accuracy(run := '1', kind := 'pronoun')"
+        f" where layer = {layer} and head = {head}"
+    ).fetchall()
+    assert [(len(pronouns),)] == counted and 0 < len(pronouns) < len(rows)
     few = case.connection.execute(statement, {**given, "most": 2}).fetchall()
     assert Counter(row[0] for row in few) == {"right": 2, "wrong": 2}
 

@@ -444,6 +444,15 @@ def test_a_measure_chooses_its_highest_head(
     examples = min(3, row["correct"]) + min(3, missed)
     for mark, n in (("dependent", examples), ("gold", examples), ("found", min(3, missed))):
         assert sentences.locator(f".examples rect.mark-{mark}").count() == n > 0
+    page.locator("select[name=kind]").select_option("pronoun")
+    page.wait_for_url(re.compile("kind=pronoun"))
+    settled(page)
+    counts = bank.query("coreference_accuracy", run=runs["single"], kind="pronoun")
+    head, n = page.locator(".grid td.chosen a").get_attribute("data-head"), counts["n"][0]
+    (share,) = counts.filter(pl.format("{}-{}", "layer", "head") == head)["accuracy"]
+    assert f"of pronouns: head {head} {round(100 * share)} %, n {n};" in (
+        page.locator(".headline").inner_text()
+    )
     sentences.locator(".examples a").last.click()
     browsers.filled(page)
     assert page.locator(".line-drawing rect.mention").count() > 1

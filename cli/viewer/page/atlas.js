@@ -17,7 +17,7 @@ import { gainPlot, historyOf, unfound } from "./gains.js";
 import { gridOf, headsOf, smallGrids } from "./grids.js";
 import { filesOfHead, tablesOfHead } from "./head.js";
 import {
-  addBestScore, checkHead, FREQUENT, headName, highest, isSignificant, pairOf, percent, stretched,
+  addBestScore, checkHead, FREQUENT, headName, highest, isSignificant, MENTIONS, pairOf, percent, stretched,
   valuesOf, written,
 } from "./measures.js";
 import {
@@ -31,7 +31,7 @@ const PAUSE = 900; // milliseconds between two steps of a training that plays
 const REQUEST = "pattern { V -[obj]-> O }";
 // What an address may choose.
 const CHOICES = [
-  "run", "by", "relation", "direction", "stretch", "head", "beside", "request", "dependent", "governor",
+  "run", "by", "relation", "direction", "kind", "stretch", "head", "beside", "request", "dependent", "governor",
 ];
 
 // The grid before there are values.
@@ -132,6 +132,7 @@ export class Atlas {
       }
     };
     check("direction", () => context.choice("direction", directionsOf(bank, run)));
+    check("kind", () => context.choice("kind", MENTIONS.map(([kind]) => kind)));
     for (const name of ["head", "beside"]) check(name, () => checkHead(run, pairOf(state[name])));
     check("by", () => {
       if (["gain", "request"].includes(state.by) || bank.measures.has(state.by)) return;
@@ -440,6 +441,7 @@ export class Atlas {
         ${this.#isOfRelation ? relationBox(this, state.relation, {
           run: state.run, of: this.data?.relations, ...change("relation"),
         }) : null}
+        ${state.by === "coreference" ? choice("Mentions", "kind", MENTIONS, state.kind ?? "all", change("kind")) : null}
         ${hasDirection ? directionBox(this, state.direction, { run: state.run, ...change("direction") }) : null}</div>
     </form>
     ${this.#steps()}

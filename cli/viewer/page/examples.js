@@ -61,8 +61,8 @@ export async function judgedLines(connector, run, head, { direction }, rows) {
 
 // Mentions whose antecedent a head finds and misses; `counted` is its row of coreference_accuracy. The sentences
 // that a mention and its antecedents are in, which may be several of an input, become one line.
-export async function antecedentsOf(connector, run, head, { correct, n }, most) {
-  const rows = await connector.get(`/antecedents/${run.id}/${head}.json`, { most });
+export async function antecedentsOf(connector, run, head, { kind, correct, n }, most) {
+  const rows = await connector.get(`/antecedents/${run.id}/${head}.json`, { kind, most });
   const ids = rows.flatMap((row) => row.sentences);
   const parts = await judgedLines(connector, run, head, {}, ids.map((sentence) => ({ sentence })));
   const sheets = new Map(parts.map(({ sentence, sheet }) => [sentence, sheet]));

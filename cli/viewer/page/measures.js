@@ -5,6 +5,7 @@ import { inWords } from "./forms.js";
 
 const STEPS = 21;
 export const FAMILY = "heads and directions tried in this test"; // for which p of head_score is corrected
+export const MENTIONS = [["all", "all"], ["pronoun", "pronouns"], ["proper", "proper names"], ["nominal", "other nouns"]];
 export const FREQUENT = 100; // dependents of a relation that a head is best at, as in the paper
 
 export const headName = (layer, head) => `${layer}-${head}`;
@@ -42,7 +43,7 @@ export async function valuesOf(bank, run, state, options) {
   if (by === "ablation") return effectValues(bank, run);
   const measure = bank.measures.get(by);
   const takesRelation = measure.has_relation && (by === "relation" || relation !== "all");
-  const parameters = by === "coreference" ? { kind: "all" } : takesRelation ? ofRelation(relation) : {};
+  const parameters = by === "coreference" ? { kind: state.kind ?? "all" } : takesRelation ? ofRelation(relation) : {};
   const answerer = by === "probe" ? "any" : run.id;
   const answer = (given, more) => bank.connector.answer(answerer, measure.analysis, given, { ...options, ...more });
   let frame;
@@ -90,8 +91,8 @@ async function rulesInWords(bank, run, parameters) {
 const isNumber = (value) => typeof value === "number";
 const numberOf = (value) => (isNumber(value) ? value : null);
 
-function titleOf(measure, { by, relation, direction }) {
-  const title = by === "relation" ? "Accuracy" : measure.title;
+function titleOf(measure, { by, relation, direction, kind }) {
+  const title = by === "relation" ? "Accuracy" : `${measure.title}${kind ? ` of ${new Map(MENTIONS).get(kind)}` : ""}`;
   const of = measure.has_relation ? ` for ${relation}` : "";
   return `${title}${of}${measure.has_direction ? `, ${inWords(direction)}` : ""}`;
 }

@@ -162,9 +162,9 @@ export class Published extends Connector {
     return this.#ask("examples/strongest", { run: Number(run), layer, head: number, target, most });
   }
 
-  antecedents([run, head], { most }) {
+  antecedents([run, head], { kind, most }) {
     const [layer, number] = pairOf(head);
-    return this.#ask("examples/coreference_examples", { run: this.#run(run).name, layer, head: number, most });
+    return this.#ask("examples/coreference_examples", { run: this.#run(run).name, layer, head: number, kind, most });
   }
 
   changes([a, b], { head_a: first, head_b: second, ...of }) {

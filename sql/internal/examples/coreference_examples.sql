@@ -1,10 +1,11 @@
--- Mentions whose antecedent one head finds, and those of which it finds none (breakdown right, wrong), as
+-- Mentions of a kind (or all) whose antecedent one head finds, and those of which it finds none (breakdown right, wrong), as
 -- coreference_accuracy counts them, spread over the text. The positions are those of head words in an input: of the
 -- mention, of the antecedent that the head finds, else the nearest one (gold), and of the candidate that the mention
 -- attends to most (predicted; value is how it is written). sentences are those of these words, in their order.
 with prediction as (
     select sequence, mention, position, predicted_position, is_right
     from coreference_prediction(layer := $layer, head := $head, run := $run) as antecedent
+    where $kind in ('all', kind)
 ),
 
 -- By a hash, so that the examples are spread over the text, and the same each time.
