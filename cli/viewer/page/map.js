@@ -67,14 +67,14 @@ export async function mapView(context) {
         <button type="button" data-zoom="0">All heads</button>
         <label class="tick"><input type="checkbox" class="labels" ?checked=${map.points.length <= 90}>
           labels</label></p>
-      ${wide("Map of the heads", svg`<svg class="map" data-zooms viewBox=${`0 0 ${WIDE} ${HIGH}`} role="group"
+      <div class="map-beside">${wide("Map of the heads", svg`<svg class="map" data-zooms viewBox=${`0 0 ${WIDE} ${HIGH}`} role="group"
         aria-label="Heads in a plane">${[...heads.values()].map(point)}</svg>`)}
+      ${wide("The same heads by layer", html`<table class="grid kindgrid">
+        <caption>The same heads: rows are layers, columns heads</caption>${layerTable(run, cell)}</table>`)}</div>
       <section class="means" aria-live="polite"></section>
       ${hint("Heads with similar attention are near each other, as in figure 6 of Clark et al. (2019). Drag a"
-        + " rectangle to mark heads here and in the grid below, and to see their mean.")}
+        + " rectangle to mark heads here and in the grid, and to see their mean.")}
       ${runLine(run.name)}
-      ${wide("The same heads by layer", html`<table class="grid kindgrid">
-        <caption>The same heads: rows are layers, columns heads</caption>${layerTable(run, cell)}</table>`)}
       <details><summary>As a table</summary>${table(context, frame, "The heads in a plane")}</details>`,
   };
 }
