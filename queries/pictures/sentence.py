@@ -28,7 +28,7 @@ from attnbank.queries.pictures.theme import POINTS, SENTENCE_FONTS, Look, Palett
 from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import escape_control
-from attnbank.sql.names import TO_HEAD
+from attnbank.sql.names import TO_DEPENDENT, TO_HEAD
 
 # In `weights`, the to_position of all positions that are not shown.
 ELSEWHERE = -1
@@ -402,7 +402,9 @@ def note_lines(
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
-        yield "Dotted: gold arcs. Ring filled = found (attended to most), hollow = missed."
+        way = {TO_HEAD: "attended to most", TO_DEPENDENT: "attends most"}.get(facts.direction)
+        filled = f"found ({way})" if way else "found"
+        yield f"Dotted: gold arcs. Ring filled = {filled}, hollow = missed."
     if facts.coreference:
         if any(panel.mentions.height for panel in panels):
             yield (
