@@ -192,36 +192,30 @@ def heads_map(context: RequestContext) -> dict[str, Any]:
 def examples(context: RequestContext) -> list[dict[str, Any]]:
     """Dependents of a relation that a head finds, and that it misses."""
     run = _run(context, context.parts["run"])
-    head = layer_and_head(context.parts["head"])
-    relation, direction = _relation_and_direction(context, run)
-    most = context.number("most", 3, 1, 50)
-    return context.handle.compute_once(
-        ("examples", run.name, head, relation, direction, most),
-        lambda: records.examples_record(context.bank, run, head, relation, direction, most),
-    )
+    return _of_head(context, records.examples_record, *_relation_and_direction(context, run))
 
 
 def strongest(context: RequestContext) -> list[dict[str, Any]]:
     """Sentences in which a head does most of what a measure tells."""
-    run = _run(context, context.parts["run"])
-    head = layer_and_head(context.parts["head"])
     measure = context.choice_parameter("measure", records.STRONGEST)
-    most = context.number("most", 6, 1, 50)
-    return context.handle.compute_once(
-        ("strongest", run.name, head, measure, most),
-        lambda: records.strongest_record(context.bank, run, head, measure, most),
-    )
+    return _of_head(context, records.strongest_record, measure)
 
 
 def antecedents(context: RequestContext) -> list[dict[str, Any]]:
     """Mentions whose antecedent a head finds, and that it misses."""
-    run = _run(context, context.parts["run"])
-    head = layer_and_head(context.parts["head"])
     kind = context.choice_parameter("kind", records.KINDS_OF_MENTIONS)
-    most = context.number("most", 3, 1, 50)
+    return _of_head(context, records.antecedents_record, kind)
+
+
+def _of_head(
+    context: RequestContext, record: Callable[..., list[dict[str, Any]]], *given: str
+) -> list[dict[str, Any]]:
+    """A record about the head in the path, of up to `most` rows of each kind."""
+    run, head = _run(context, context.parts["run"]), layer_and_head(context.parts["head"])
+    values = (*given, context.number("most", 3, 1, 50))
     return context.handle.compute_once(
-        ("antecedents", run.name, head, kind, most),
-        lambda: records.antecedents_record(context.bank, run, head, kind, most),
+        (record.__name__, run.name, head, *values),
+        lambda: record(context.bank, run, head, *values),
     )
 
 
