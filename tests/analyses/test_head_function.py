@@ -66,11 +66,11 @@ def test_relations_found_better_than_their_commonest_offset(
             if relation != "punct"
         }
         expected = slow.syntactic(slow.inputs(connection), gold, margin, least)
-    found, significant = (
+    syntactic, significant = (
         {(row[0], row[1]): set(row[at].split(", ")) if row[at] else set() for row in rows}
         for at in (2, 3)
     )
-    assert found == expected
+    assert syntactic == expected
     assert significant == {
         head: {relation for relation in relations if (*head, relation) in tested}
         for head, relations in expected.items()

@@ -436,8 +436,8 @@ def test_a_measure_chooses_its_highest_head(
     counts = bank.query("coreference_accuracy", run=runs["single"], kind="all")
     (row,) = counts.filter(pl.format("{}-{}", "layer", "head") == best).to_dicts()
     sentences = page.locator(".atlas-sentences")
-    found = f"{round(100 * row['accuracy'])} % of {row['n']} found"
-    assert sentences.locator("h2").inner_text() == f"Head {best}, coreference: {found}"
+    share = f"{round(100 * row['accuracy'])} % of {row['n']} found"
+    assert sentences.locator("h2").inner_text() == f"Head {best}, coreference: {share}"
     missed = row["n"] - row["correct"]
     headings = [f"Found: {row['correct']}", f"Missed: {missed}"]
     assert sentences.locator("h3").all_inner_texts() == headings
@@ -449,8 +449,8 @@ def test_a_measure_chooses_its_highest_head(
     settled(page)
     counts = bank.query("coreference_accuracy", run=runs["single"], kind="pronoun")
     head, n = page.locator(".grid td.chosen a").get_attribute("data-head"), counts["n"][0]
-    (share,) = counts.filter(pl.format("{}-{}", "layer", "head") == head)["accuracy"]
-    assert f"of pronouns: head {head} {round(100 * share)} %, n {n};" in (
+    (accuracy,) = counts.filter(pl.format("{}-{}", "layer", "head") == head)["accuracy"]
+    assert f"of pronouns: head {head} {round(100 * accuracy)} %, n {n};" in (
         page.locator(".headline").inner_text()
     )
     sentences.locator(".examples a").last.click()

@@ -349,11 +349,13 @@ def test_example_requests_have_the_scores_of_the_command(publication: Path) -> N
                 if compiled["is_circular"] or not score(run=run["name"]).height:
                     assert file is None, (request, run["name"])
                     continue
-                told = json.loads((folder / file).read_text(encoding="utf-8"))
+                answer = json.loads((folder / file).read_text(encoding="utf-8"))
                 for name, every in (("every", True), ("best", False)):
                     frame = score(run=run["name"], every=every)
-                    assert [column["name"] for column in told[name]["columns"]] == frame.columns
-                    assert told[name]["values"] == [list(values) for values in frame.get_columns()]
+                    assert [column["name"] for column in answer[name]["columns"]] == frame.columns
+                    assert answer[name]["values"] == [
+                        list(values) for values in frame.get_columns()
+                    ]
                 scored += 1
     assert scored == len(manifest["scored"]) > 6
 

@@ -176,8 +176,7 @@ async function hits(context, options, limit) {
   };
 }
 
-// Which heads find the pairs of words of a request: all heads from the second node to the first, and
-// where the chosen one finds them and misses them.
+// Which heads find the pairs of words of a request, and where the chosen one finds them and misses them.
 async function showScores(context, options, pair, section, mayLoad = context.connector.isServer) {
   const { bank } = context;
   const [dependent, governor] = pair;

@@ -88,9 +88,9 @@ function asExample(record, example) {
   const [sentence, dependent, head] = example.split(/[:,]/).map(Number);
   if (sentence !== record.id || !record.panels) return record;
   const rowAt = (at) => new Frame(record.rows).rows.find(({ index }) => index === at) ?? {};
-  const { position: own, looks_at_position: found, looked_at_by_position: finder } = rowAt(dependent);
-  const words = withMarks(record.words, { own, gold: rowAt(head).position, predicted: found ?? finder });
-  return { ...record, words, isBackward: found === undefined };
+  const { position: own, looks_at_position: attended, looked_at_by_position: attending } = rowAt(dependent);
+  const words = withMarks(record.words, { own, gold: rowAt(head).position, predicted: attended ?? attending });
+  return { ...record, words, isBackward: attended === undefined };
 }
 
 // What each word attends to most, of several heads with their names.
