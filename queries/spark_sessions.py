@@ -104,19 +104,15 @@ def _is_little(export: Path) -> bool:
 def _without_tracebacks_of_py4j() -> Iterator[None]:
     """Context manager that hides what py4j logs of a call that an interrupt or an error ends.
 
-    It logs with the root logger, too, which prints what no program has asked for.
+    Some of it goes to the root logger. Python then gives that one a handler if it has none, which
+    prints this and all that py4j logs later, though no program has asked for it.
     """
-
-    def is_of_others(record: logging.LogRecord) -> bool:
-        return record.module not in ("clientserver", "java_gateway")
-
-    root = logging.getLogger()
-    logging.getLogger("py4j").addHandler(logging.NullHandler())
-    root.addFilter(is_of_others)
+    handler = logging.NullHandler()
+    logging.getLogger().addHandler(handler)
     try:
         yield
     finally:
-        root.removeFilter(is_of_others)
+        logging.getLogger().removeHandler(handler)
 
 
 class _Interrupts:

@@ -85,6 +85,23 @@ def test_while_a_statement_runs(folder: Path, tmp_path: Path, number: int) -> No
     assert printed == "Interrupted.\n"
 
 
+def test_what_py4j_logs_is_not_printed(tmp_path: Path) -> None:
+    """An interrupt in the middle of a call has it log to both of these, if it comes at that time."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    code = """
+import logging
+from attnbank.queries.spark_sessions import session_of
+
+with session_of():
+    logging.exception("Exception while sending command.")
+    logging.getLogger("py4j.clientserver").error("Exception occurred.")
+"""
+    running = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert running.stdout + running.stderr == ""
+
+
 @pytest.mark.soak
 def test_parts_that_are_whole_are_kept(sample: Path, tiny_model: Models, tmp_path: Path) -> None:
     args = ["ingest", str(sample), "--model", str(tiny_model("bert")), "--batch-tokens", "64"]
