@@ -1,7 +1,8 @@
-"""The records that the explorer answers with: those of a bank that is open, with its caches.
+"""The records that the explorer answers with, from a bank that is open.
 
 A function returns a JSON value, or a file as bytes where the address ends in `.csv`, `.svg`, `.pdf`
-or `.png`. A sentence that a user types is read by the model, and nothing of it is stored.
+or `.png`, or raises UnansweredError; the site caches what it returns by its address. A sentence
+that a user types is read by the model, and nothing of it is stored in the bank.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import polars as pl
 
 from attnbank.cli.output import MOST_ROWS
 from attnbank.cli.viewer import records
-from attnbank.cli.viewer.request import NotedFrame, RequestContext, collecting_warnings, notify
-from attnbank.queries import open_bank, parameters
+from attnbank.cli.viewer.request import RequestContext, collecting_warnings, notify
+from attnbank.queries import Bank, open_bank, parameters
 from attnbank.queries.patterns import (
     HitOptions,
     compile_request,
@@ -59,19 +60,15 @@ _MOST_SENTENCES = 1000
 
 def bank(context: RequestContext) -> dict[str, Any]:
     """The bank and its runs."""
-
-    def make() -> dict[str, Any]:
-        ids = context.bank.connection.execute("select id from run order by id").fetchall()
-        runs = [_run(context, str(id)) for (id,) in ids]
-        path = context.cache.path
-        return records.bank_record(context.bank, path.name, runs, str(path))
-
-    return context.handle.compute_once("bank record", make)
+    ids = context.bank.connection.execute("select id from run order by id").fetchall()
+    runs = [_run(context, str(id)) for (id,) in ids]
+    path = context.cache.path
+    return records.bank_record(context.bank, path.name, runs, str(path))
 
 
 def contents(context: RequestContext) -> dict[str, Any]:
     """The contents of the bank, as `attnbank info` prints them."""
-    return context.handle.compute_once("contents", lambda: records.contents_record(context.bank))
+    return records.contents_record(context.bank)
 
 
 def answer(context: RequestContext) -> dict[str, Any] | bytes:
@@ -90,28 +87,23 @@ def answer(context: RequestContext) -> dict[str, Any] | bytes:
     if kind in ("svg", "pdf", "png"):
         if theme not in SCREENS:
             raise CallError(f"theme cannot be {theme}.", f"Use one of: {', '.join(SCREENS)}.")
-        key = ("picture", analysis.name, repr(sorted(values.items())), theme, look, kind)
         try:
-            return context.handle.compute_once(
-                key,
-                lambda: context.bank.picture(
-                    analysis.name, theme=theme, look=look, **values
-                ).as_bytes(f".{kind}"),
-                len,
-            )  # fmt: skip
+            picture = context.bank.picture(analysis.name, theme=theme, look=look, **values)
+            return picture.as_bytes(f".{kind}")
         except AttnbankError as error:
             if "theme" not in context.parameters or isinstance(error, BankError):
                 raise
-            return b""  # a page of many pictures leaves out those that cannot be drawn
+            # A page of many pictures leaves out those that cannot be drawn.
+            raise UnansweredError(context, error) from error
     with collecting_warnings() as notes:
         try:
-            frame = context.query(analysis.name, **values).frame
+            frame = context.query(analysis.name, **values)
         except BankError:
             raise
         except AttnbankError as error:  # as in the files of a publication
             if kind == "csv":
                 raise
-            return _error(context, error)
+            raise UnansweredError(context, error) from error
     if kind == "csv":
         return csv_text(frame).encode()
     record = records.frame_record(frame.head(_MOST_ROWS)) | {"notes": notes}
@@ -138,55 +130,46 @@ def _values_of(context: RequestContext, name: str, texts: Mapping[str, str]) -> 
 
 def profile(context: RequestContext) -> dict[str, Any]:
     """The relations of each head, or why there are none."""
-    run = _run(context, context.parts["run"])
-    return _or_error(
-        context,
-        lambda: context.handle.compute_once(
-            ("profile", run.name), lambda: records.profile_record(context.bank, run)
-        ),
-    )
+    return _answer_or_reason(context, records.profile_record)
 
 
 def nearest(context: RequestContext) -> dict[str, Any]:
     """The heads most like each head, or why there are none."""
-    run = _run(context, context.parts["run"])
-    return _or_error(
-        context,
-        lambda: context.handle.compute_once(
-            ("nearest", run.name), lambda: records.nearest_record(context.bank, run)
-        ),
-    )
+    return _answer_or_reason(context, records.nearest_record)
 
 
 def effects(context: RequestContext) -> dict[str, Any]:
     """What the model loses without each head, and without edges, or why there is nothing."""
-    run = _run(context, context.parts["run"])
-    return _or_error(
-        context,
-        lambda: context.handle.compute_once(
-            ("effects", run.name), lambda: records.effects_record(context.bank, run)
-        ),
-    )
+    return _answer_or_reason(context, records.effects_record)
 
 
-def _error(context: RequestContext, error: AttnbankError) -> dict[str, Any]:
-    return {"error": records.fault_record(error, context.bank, str(context.cache.path))}
+class UnansweredError(Exception):
+    """Why the bank has no rows: `record` says it, as in the files of a publication.
+
+    Unlike other errors it is an answer. It is not cached: the reason may be a limit.
+    """
+
+    def __init__(self, context: RequestContext, error: AttnbankError) -> None:
+        super().__init__(str(error))
+        self.record = {"error": records.fault_record(error, context.bank, str(context.cache.path))}
 
 
-def _or_error(context: RequestContext, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The record of `make`, or why there is none, as in the files of a publication."""
+def _answer_or_reason(
+    context: RequestContext, make: Callable[[Bank, Run], dict[str, Any]]
+) -> dict[str, Any]:
+    """A record of the run in the path. Raises UnansweredError."""
     try:
-        return make()
+        return make(context.bank, _run(context, context.parts["run"]))
     except BankError:
         raise
     except AttnbankError as error:
-        return _error(context, error)
+        raise UnansweredError(context, error) from error
 
 
 def heads_map(context: RequestContext) -> dict[str, Any]:
     """The heads in the plane of figure 6, as marks."""
     run = _run(context, context.parts["run"])
-    return records.map_record(context.query("figure_6", run=run.name).frame)
+    return records.map_record(context.query("figure_6", run=run.name))
 
 
 def examples(context: RequestContext) -> list[dict[str, Any]]:
@@ -212,11 +195,7 @@ def _of_head(
 ) -> list[dict[str, Any]]:
     """A record about the head in the path, of up to `most` rows of each kind."""
     run, head = _run(context, context.parts["run"]), layer_and_head(context.parts["head"])
-    values = (*given, context.number("most", 3, 1, 50))
-    return context.handle.compute_once(
-        (record.__name__, run.name, head, *values),
-        lambda: record(context.bank, run, head, *values),
-    )
+    return record(context.bank, run, head, *given, context.number("most", 3, 1, 50))
 
 
 def card(context: RequestContext) -> bytes:
@@ -239,10 +218,7 @@ def changes(context: RequestContext) -> list[dict[str, Any]]:
         sides.append(records.JudgedHead(run, layer, head, direction))
     first, second = sides
     most = context.number("most", 3, 1, 50)
-    return context.handle.compute_once(
-        ("changes", relation, first, second, most),
-        lambda: records.changes_record(context.bank, relation, first, second, most),
-    )
+    return records.changes_record(context.bank, relation, first, second, most)
 
 
 _BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
@@ -290,13 +266,7 @@ def sentences(context: RequestContext) -> list[dict[str, Any]]:
     run, head = _run(context, context.parts["run"]), context.parts["head"]
     layer_and_head(head)
     numbers = _sentence_ids(context)
-    return context.handle.compute_once(
-        ("sentences", run.name, head, *numbers),
-        lambda: records.attention_records(
-            context.bank, records.sheets(context.bank, run, numbers), head
-        ),
-        lambda sentences: 10_000 * len(sentences),
-    )
+    return records.attention_records(context.bank, records.sheets(context.bank, run, numbers), head)
 
 
 def _sentence_ids(context: RequestContext) -> list[int]:
@@ -313,26 +283,24 @@ def scores(context: RequestContext) -> dict[str, Any]:
     """Every head on the pairs of words that a request finds, as `attnbank score --every`."""
     run = _run(context, context.parts["run"])
     with collecting_warnings() as notes:
-        answer = _score(context, run, every=True)
-    return records.frame_record(answer.frame) | {"notes": notes}
+        frame = _score(context, run, every=True)
+    return records.frame_record(frame) | {"notes": notes}
 
 
 def best_score(context: RequestContext) -> dict[str, Any]:
     """The best head on the pairs of a request, held out and of random weights: `attnbank score`."""
     run = _run(context, context.parts["run"])
-    return records.frame_record(_score(context, run, every=False).frame)
+    with collecting_warnings():  # those of all heads
+        return records.frame_record(_score(context, run, every=False))
 
 
-def _score(context: RequestContext, run: Run, *, every: bool) -> NotedFrame:
+def _score(context: RequestContext, run: Run, *, every: bool) -> pl.DataFrame:
     request, dependent, head = (
         context.text_parameter(name).strip() for name in ("request", "dependent", "head")
     )
-    return context.handle.cached_rows(
-        ("scores", request, dependent, head, run.name, every),
-        lambda: context.bank.score(
-            request, dependent=dependent, head=head, every=every, run=run.name,
-            timeout=context.cache.seconds, memory=context.cache.memory,
-        ),
+    return context.bank.score(
+        request, dependent=dependent, head=head, every=every, run=run.name,
+        timeout=context.cache.seconds, memory=context.cache.memory,
     )  # fmt: skip
 
 
@@ -347,9 +315,7 @@ def hits(context: RequestContext) -> dict[str, Any]:
     run, choice = _hit_options(context, request, keys)
     choice = replace(choice, limit=None if sample else most, sample=sample, keys=True)
     with collecting_warnings() as notes:
-        frame = context.handle.cached_rows(
-            ("hits", request, keys, choice), lambda: _run_hits(context, request, choice, keys)
-        ).frame
+        frame = _run_hits(context, request, choice, keys)
     shown, unread = _unread_sentences(context, frame["sentence"].unique().to_list())
     return records.frame_record(frame) | {
         "nodes": node_columns(frame), "pair": pair_to_score(request), "run": run,
@@ -363,10 +329,7 @@ def counts(context: RequestContext) -> dict[str, Any]:
     request, by = (context.text_parameter(name).strip() for name in ("request", "by"))
     run, choice = _hit_options(context, request, by)
     with collecting_warnings() as notes:
-        frame = context.handle.cached_rows(
-            ("counts", request, by, choice),
-            lambda: _run_hits(context, request, choice, by, counts=True),
-        ).frame
+        frame = _run_hits(context, request, choice, by, counts=True)
     keys = [name for name in frame.columns if name not in ("n", "share", "run")]
 
     def narrowed(row: Mapping[str, Any]) -> str | None:
@@ -481,12 +444,12 @@ def _words_to_mark(name: str, hit: str) -> list[int]:
 def _default_head(context: RequestContext, relation: str | None) -> str:
     """The default head: the best for the relation, else 1-1."""
     try:
-        best_heads = context.query("best_head", run=context.run_name).frame  # may be cached
+        best_heads = context.query("best_head", run=context.run_name)
         rows = best_heads.filter(pl.col("relation") == (relation or "all"))
         if relation and not rows.height:
             rows = context.query(
                 "best_head", min_count=1, run=context.run_name, **_of_relation(relation)
-            ).frame
+            )
     except AttnbankError:
         return "1-1"
     return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"
@@ -560,8 +523,7 @@ def _read_typed(
         if other_mask in text and other_mask != mask:
             has = "no mask" if mask is None else f"{mask} for a mask"
             notify(f"The model has {has}: {other_mask} was read as text.")
-    key = ("typed", text, ",".join(heads), mean, choice)
-    return context.handle.compute_once(key, lambda: _run_model_on_text(text, heads, mean, model))
+    return _run_model_on_text(text, heads, mean, model)
 
 
 class _ModelChoice(NamedTuple):

@@ -93,11 +93,24 @@ class RequestContext:
         """The run in the address, by name or id."""
         return self.text_parameter("run") or None
 
-    def query(self, name: str, /, **values: Any) -> NotedFrame:
-        """The rows of an analysis, cached. Raises what `Bank.query` raises."""
+    def query(self, name: str, /, **values: Any) -> pl.DataFrame:
+        """The rows of an analysis, cached; its warnings are repeated every time.
+
+        Raises what `Bank.query` raises.
+        """
         arguments = {key: value for key, value in values.items() if value is not None}
+
+        def compute() -> tuple[pl.DataFrame, list[str]]:
+            with collecting_warnings() as notes:
+                return self.bank.query(name, **arguments), notes
+
         key = ("query", name, repr(sorted(arguments.items())))
-        return self.handle.cached_rows(key, lambda: self.bank.query(name, **arguments))
+        frame, notes = self.handle.compute_once(
+            key, compute, lambda answer: answer[0].estimated_size()
+        )
+        for note in notes:
+            notify(note)
+        return frame
 
     def text_parameter(self, name: str, default: str = "") -> str:
         """A parameter as text. Raises CallError if it is too long."""
@@ -127,22 +140,6 @@ class RequestContext:
         return self.parameters.get(name, "") not in ("", "0", "no", "false")
 
 
-@dataclass(frozen=True)
-class NotedFrame:
-    """The rows of an analysis; `notes` are the warnings that came with them."""
-
-    frame: pl.DataFrame
-    notes: tuple[str, ...] = ()
-
-    @property
-    def run_name(self) -> str | None:
-        """The run that was read; None if the rows name none."""
-        if "run" not in self.frame.columns or not self.frame.height:
-            return None
-        name: str | None = self.frame["run"][0]
-        return name
-
-
 @dataclass
 class BankHandle:
     """One open file; `users` is the number of requests that read it, `sizes` the bytes of
@@ -161,19 +158,6 @@ class BankHandle:
     def size(self) -> int:
         """The total bytes of the cached answers."""
         return sum(self.sizes.values())
-
-    def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> NotedFrame:
-        """Return the rows of `make`, cached by key; repeat its warnings every time."""
-
-        def compute() -> NotedFrame:
-            with collecting_warnings() as notes:
-                frame = make()
-            return NotedFrame(frame, tuple(notes))
-
-        answer = self.compute_once(key, compute, lambda answer: answer.frame.estimated_size())
-        for note in answer.notes:
-            notify(note)
-        return answer
 
     def compute_once(
         self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000

@@ -66,7 +66,7 @@ NAV = (
 )
 _TYPES = {
     ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png",
-    ".pdf": "application/pdf", ".csv": "text/csv; charset=utf-8",
+    ".pdf": "application/pdf", ".csv": "text/csv; charset=utf-8", ".json": "application/json",
 }  # fmt: skip
 
 
@@ -190,13 +190,26 @@ def _render_record(
                 raise CallError(
                     f"There is no file .{kind[:20]}.", "Use .json, .csv, .svg, .pdf, .png."
                 )
-            value = record(context)
-            if isinstance(value, bytes):
-                return _file(value, request, kind)
-            return _json(value)
+            content = _content(record, context, request.url.path)
+        return _file(content, request, kind)
+    except endpoints.UnansweredError as reason:
+        return _json(reason.record)
     except Exception as error:
         fact, remedy, status = _fault(request, error)
         return _json({"error": {"fact": fact, "remedy": remedy}}, status)
+
+
+def _content(record: Callable[[RequestContext], Any], context: RequestContext, path: str) -> bytes:
+    """The record at an address, as a file; it is made once while the bank stays the same."""
+
+    def make() -> bytes:
+        value = record(context)
+        return value if isinstance(value, bytes) else records.json_text(value).encode()
+
+    if record is endpoints.statement:  # its rows are cached, for all pages of them
+        return make()
+    address = ("address", path, *sorted(context.parameters.items()))
+    return context.handle.compute_once(address, make, len)
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -207,11 +220,9 @@ _KINDS = ("json", "csv", "svg", "pdf", "png")
 
 
 def _file(content: bytes, request: Request, kind: str) -> Response:
-    """A file; a browser saves it, unless it is a picture that a page shows."""
-    if not content:
-        return Response(status_code=204)
+    """A file; a browser saves it, unless it is a record or a picture that a page shows."""
     headers = {}
-    if "theme" not in request.query_params:
+    if kind != "json" and "theme" not in request.query_params:
         parts = request.path_params
         name = parts.get("name") or f"head_{parts['head']}"
         headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
