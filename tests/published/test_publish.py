@@ -553,7 +553,7 @@ def test_it_serves_ranges_to_this_machine_alone(publication: Path) -> None:
         assert ask("../../../../etc/passwd")[0] == 404
         assert ask("%2e%2e/%2e%2e/%2e%2e/etc/passwd")[0] == 404
         running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 0
+        assert running.wait(60) == 0
     finally:
         running.kill()
         running.wait()

@@ -133,7 +133,7 @@ def test_closing_stops_the_other_threads(door: str, sample_bank: Path, tmp_path:
         time.sleep(0.5)
         begin = time.monotonic()
         bank.close()
-        error = asked.exception(timeout=20)
+        error = asked.exception(timeout=60)
         assert time.monotonic() - begin < 10
     if door == "sql":
         assert isinstance(error, BankError) and "is closed" in error.fact
@@ -148,7 +148,7 @@ def test_the_time_limit_holds_in_every_thread(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank, ThreadPoolExecutor(2) as pool:
         for work in [pool.submit(bank.sql, LONG, seconds=0.5) for _ in range(2)]:
             with pytest.raises(QueryError, match="took longer than"):
-                work.result(timeout=20)
+                work.result(timeout=60)
 
 
 @pytest.mark.usual(3)

@@ -54,7 +54,7 @@ def interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
     assert not hung
     left = [child for child in psutil.Process().children() if child.pid not in running]
-    assert not psutil.wait_procs(left, timeout=1)[1]
+    assert not psutil.wait_procs(left, timeout=30)[1]
 
 
 def test_items_and_warnings_come_back_whatever_is_printed() -> None:
@@ -153,9 +153,9 @@ def test_it_ends_with_the_process_that_started_it(function: str, number: signal.
     began = time.monotonic()
     running.send_signal(number)
     running.communicate()
-    psutil.wait_procs([child], timeout=5)
+    psutil.wait_procs([child], timeout=30)
     assert not child.is_running()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 class PressedAt:

@@ -63,7 +63,7 @@ def explored(bank: Path, *more: str) -> Iterator[str]:
     assert first.startswith("The explorer is at http://127.0.0.1:"), first
     yield first.split()[-1]
     running.send_signal(signal.SIGINT)
-    rest, _ = running.communicate(timeout=20)
+    rest, _ = running.communicate(timeout=60)
     assert rest.splitlines()[-1] == "The explorer is closed."
     assert running.returncode == 0
 

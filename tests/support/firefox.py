@@ -85,7 +85,7 @@ def launched() -> Iterator[Firefox]:
         finally:
             running.terminate()
             with suppress(subprocess.TimeoutExpired):
-                running.wait(20)
+                running.wait(60)
             running.kill()
 
 

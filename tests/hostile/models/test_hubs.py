@@ -37,7 +37,7 @@ def test_that_a_hub_does_not_answer_is_known_soon(
         monkeypatch.setattr(constants, "ENDPOINT", place)
         began = time.monotonic()
         assert why_unreachable()
-        assert time.monotonic() - began < 4.5
+        assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]], ids=["ingest", "dry run"])
@@ -55,7 +55,7 @@ def test_a_name_without_a_network_ends_in_two_lines(
     with hostile.nothing_made(corpus.parent):
         error = refused("ingest", corpus, "-m", "no-such-owner/none", *dry, status=2)
     assert "not on this machine" in error and "minilm" in error
-    assert time.monotonic() - began < 4.5
+    assert time.monotonic() - began < 15
 
 
 @pytest.fixture
