@@ -86,7 +86,7 @@ def test_while_a_statement_runs(folder: Path, tmp_path: Path, number: int) -> No
 
 
 def test_what_py4j_logs_is_not_printed(tmp_path: Path) -> None:
-    """An interrupt in the middle of a call has it log to both of these, if it comes at that time."""
+    """An interrupt in the middle of a call has it log to both of these."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     code = """
 import logging
