@@ -133,6 +133,11 @@ def profile(context: RequestContext) -> dict[str, Any]:
     return _answer_or_reason(context, records.profile_record)
 
 
+def behaviours(context: RequestContext) -> dict[str, Any]:
+    """Where the attention of each head goes."""
+    return _answer_or_reason(context, records.behaviours_record)
+
+
 def nearest(context: RequestContext) -> dict[str, Any]:
     """The heads most like each head, or why there are none."""
     return _answer_or_reason(context, records.nearest_record)

@@ -409,6 +409,7 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
 
     for name, make in (
         ("profiles", partial(records.profile_record, bank, run)),
+        ("behaviours", partial(records.behaviours_record, bank, run)),
         ("nearest", partial(records.nearest_record, bank, run)),
         ("effects", partial(records.effects_record, bank, run)),
         ("maps", heads_map),

@@ -6,6 +6,7 @@ of those that need no question:
     bank.json, analyses.json, contents.json  runs, corpora, defaults; parameters, measures; tables
     answers/RUN/ANALYSIS.json                the rows of an analysis, by column (.csv, .svg, ...)
     profiles/RUN.json, nearest/RUN.json      what each head finds, and the heads most like it
+    behaviours/RUN.json                      where the attention of each head goes
     effects/RUN.json                         what the model loses without a head, or without edges
     maps/RUN.json                            the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
@@ -39,7 +40,7 @@ from attnbank.queries.answers import EVERY_RELATION
 from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import reads_run, run_request
-from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
+from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED, control_runs
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import Encoding, category_label
 from attnbank.queries.pictures.sentence import ELSEWHERE
@@ -51,7 +52,7 @@ from attnbank.queries.sentences.attention import (
     note_on_missing_weights,
     sentence_records,
 )
-from attnbank.queries.sentences.cards import BEHAVIOURS
+from attnbank.queries.sentences.behaviours import BEHAVIOURS, ENTROPY, behaviours_of_heads
 from attnbank.queries.sentences.choosing import (
     ChosenSentence,
     choose_run_over_corpus,
@@ -238,11 +239,6 @@ def catalogue() -> dict[str, Any]:
         "analyses": listed, "measures": grids,
         "small_grids": [dict(zip(("key", "title"), grid, strict=True)) for grid in _SMALL],
         "strongest": STRONGEST,
-        # Each as label, analysis, column, column of uniform attention, column to divide by.
-        "behaviours": [
-            *((*behaviour, None) for behaviour in BEHAVIOURS),
-            ("entropy (of uniform)", "entropy", "entropy", None, "uniform"),
-        ],
     }  # fmt: skip
 
 
@@ -434,6 +430,22 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     ).unique(["relation", "direction"], keep="first", maintain_order=True)  # fmt: skip
     without = ("rank", "p_value", "findable", "run")
     return frame_record(rows.drop(without)) | {"relations": frame_record(best.drop(without))}
+
+
+def behaviours_record(bank: Bank, run: Run) -> dict[str, Any]:
+    """Where the attention of each head goes, beside uniform attention and random weights.
+
+    The rows are those of behaviours_of_heads; `notes` says what is left out.
+    """
+    with bank.backend.answering():
+        controls = control_runs(bank, run.name)
+        facts = bank.backend.internal("sentences/run_facts", run=run.id)
+    frame, notes = behaviours_of_heads(
+        lambda analysis, run_name: bank.query(analysis, run=run_name),
+        (*BEHAVIOURS, ENTROPY), run.name, next(iter(controls), None),
+        is_causal=facts["is_causal"][0],
+    )  # fmt: skip
+    return frame_record(frame) | {"notes": notes}
 
 
 def nearest_record(bank: Bank, run: Run) -> dict[str, Any]:

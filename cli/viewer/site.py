@@ -154,6 +154,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/contents.json": endpoints.contents,
     "/answers/{run}/{name}.{kind}": endpoints.answer,
     "/profiles/{run}.json": endpoints.profile,
+    "/behaviours/{run}.json": endpoints.behaviours,
     "/nearest/{run}.json": endpoints.nearest,
     "/effects/{run}.json": endpoints.effects,
     "/maps/{run}.json": endpoints.heads_map,

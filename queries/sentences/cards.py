@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -38,6 +37,7 @@ from attnbank.queries.pictures.rendering import isolate_direction, shorten_for_s
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
 from attnbank.queries.sentences.attention import names_of_run, sentence_records
+from attnbank.queries.sentences.behaviours import BEHAVIOURS, behaviours_of_heads
 from attnbank.queries.sentences.choosing import (
     ChosenSentence,
     choose_run_over_corpus,
@@ -54,24 +54,6 @@ _MIN_COUNTS = (100, 10)
 
 # Examples that are looked at until there is one whose marked words fit into the width.
 _CANDIDATES = 12
-
-# The behaviours, as (label, analysis, column, column of uniform attention).
-BEHAVIOURS = (
-    ("previous token", "relative_position", "previous", "previous_chance"),
-    ("next token", "relative_position", "next", "next_chance"),
-    ("itself", "relative_position", "self", "chance"),
-    ("[CLS]", "special_tokens", "cls", "cls_chance"),
-    ("[SEP]", "special_tokens", "sep", "sep_chance"),
-    ("first token", "special_tokens", "first", "first_chance"),
-    (". and ,", "special_tokens", "punctuation", "punctuation_chance"),
-)
-# Beside these, of a causal model: what comes after an earlier copy of the token, and the copy.
-_OF_DECODERS = (
-    ("after a copy (induction)", "induction_head"),
-    ("earlier copy", "duplicate_token_head"),
-)
-# Positions with a target from which their mean is shown.
-_MIN_TARGETS = 100
 
 
 def head_card(
@@ -243,39 +225,14 @@ class _Reader:
 
     def behaviours(self) -> Iterator[BehaviourRow]:
         """Where the attention of the head goes, whatever the words are."""
-        controls: dict[str, dict[str, Any]] = {}
-        own: dict[str, dict[str, Any]] = {}
-        for analysis in ("relative_position", "special_tokens"):
-            rows = self.or_note("Where its attention goes", partial(self.of_head, analysis))
-            if rows is None or not rows.height:
-                return  # norms are not shares of attention, though special_tokens has rows of them
-            own[analysis] = rows.row(0, named=True)
-            if self.control is not None:
-                beside = self.of_head(analysis, self.control)
-                controls[analysis] = beside.row(0, named=True) if beside.height else {}
-        for label, analysis, column, chance in BEHAVIOURS:
-            value = own.get(analysis, {}).get(column)
-            if value is not None:
-                random = controls.get(analysis, {}).get(column)
-                yield BehaviourRow(label, value, own[analysis][chance], random)
         with self.bank.backend.answering():
             facts = self.bank.backend.internal("sentences/run_facts", run=self.run.id)
-        for label, analysis in _OF_DECODERS if facts["is_causal"][0] else ():
-            rows = self.or_note(label.capitalize(), partial(self.of_head, analysis))
-            if rows is None or not rows.height:
-                continue
-            row = rows.row(0, named=True)
-            if row["n"] < _MIN_TARGETS:
-                self.notes.append(
-                    f"{label.capitalize()}: left out. Only {row['n']} tokens repeat an earlier one"
-                    " (attnbank ingest --repeat 50 --unit token)."
-                )
-            elif row["weight"] is not None:
-                random = None
-                if self.control is not None:
-                    beside = self.of_head(analysis, self.control)
-                    random = beside["weight"][0] if beside.height else None
-                yield BehaviourRow(label, row["weight"], row["weight_chance"], random)
+        of_heads, notes = behaviours_of_heads(
+            self.rows, BEHAVIOURS, self.run.name, self.control, is_causal=facts["is_causal"][0]
+        )
+        self.notes.extend(map(escape_control, notes))
+        for row in of_heads.filter(layer=self.layer, head=self.head).to_dicts():
+            yield BehaviourRow(row["label"], row["value"], row["chance"], row["control"])
 
     def headline(
         self, row: RelationRow | None, behaviours: list[BehaviourRow], *, is_any_above: bool

@@ -651,9 +651,9 @@ export class Atlas {
   // What uniform attention and random weights give of a behaviour.
   #besideBehaviour(head) {
     const { analysis, column } = this.bank.measures.get(this.state.by) ?? {};
-    const [label] = this.bank.behaviours.find(([, of, name, , unit]) => of === analysis && name === column && !unit) ?? [];
-    const { chances, control } = this.data?.behaviours?.find((row) => row.label === label) ?? {};
-    const parts = [["uniform attention", chances?.get(head)], ["same head, random weights", control?.get(head)]];
+    const isOfMeasure = (row) => row?.analysis === analysis && row.column === column && column !== "entropy";
+    const behaviour = this.data?.behaviours?.map(({ ofHeads }) => ofHeads.get(head)).find(isOfMeasure) ?? {};
+    const parts = [["uniform attention", behaviour.chance], ["same head, random weights", behaviour.control]];
     return parts.filter(([, share]) => typeof share === "number").map(([what, share]) => `; ${what} ${written(share, true)}`);
   }
 
@@ -678,7 +678,7 @@ export class Atlas {
   #mean() {
     const { grid, data, brushed, state } = this;
     const close = () => this.#set({ brushed: new Set() });
-    return html`<p class="headline">${grid.title}: ${written(meanOf(brushed, grid.values), grid.isShare)}.</p>
+    return html`<p class="headline">${grid.title}: ${written(meanOf(brushed, (head) => grid.values.get(head)), grid.isShare)}.</p>
       ${drawMeans(brushed, data?.behaviours ?? [])}
       ${hint(button(`Back to head ${state.head}`, close))}`;
   }

@@ -1,10 +1,10 @@
 // What one head does: its relations beside the best fixed offset, its behaviours beside chance, and
 // beside the same head with random weights where the bank has such a control.
-import { Frame } from "./cells.js";
+import { Frame, groupBy } from "./cells.js";
 import { thousands } from "./context.js";
 import { html, svg } from "./dom.js";
 import { attempt } from "./fault.js";
-import { inWords } from "./forms.js";
+import { hint, inWords } from "./forms.js";
 import { byHead, FAMILY, headOf, isSignificant, ofRelation, pairOf, percent, written } from "./measures.js";
 
 const WIDE = 440;
@@ -40,16 +40,12 @@ export async function besideOf(bank, run) {
 
 // `behaviours`: where the attention of all heads of a run goes, beside uniform attention and the control.
 export async function behavioursOf(bank, run) {
-  const behaviour = async ([label, analysis, column, chance, unit]) => {
-    const [own, control] = await Promise.all([run.id, run.control].map((id) => answer(bank, id, analysis)));
-    const values = (rows, name) => byHead(
-      rows.filter((row) => typeof row[name] === "number"), (row) => row[name] / (unit ? row[unit] : 1),
-    );
-    const [chances, ofControl] = [values(own, chance), values(control, column)];
-    return { label, values: values(own, column), chances, control: ofControl };
+  const [frame] = await attempt(() => bank.connector.frame(`/behaviours/${run.id}.json`));
+  const byLabel = [...groupBy(frame?.rows ?? [], ({ label }) => label)];
+  return {
+    behaviours: byLabel.map(([label, own]) => ({ label, ofHeads: byHead(own, (row) => row) })),
+    leftOut: frame?.notes ?? [],
   };
-  const behaviours = await Promise.all(bank.behaviours.map(behaviour));
-  return { behaviours: behaviours.filter((row) => row.values.size) };
 }
 
 // `effects`: what the model loses without each head, and without the edges of relations.
@@ -116,10 +112,9 @@ export function profileOf(data, head, beside = null) {
   const own = data.best.filter(isGain(head)).slice(0, MOST);
   const others = data.best.filter(isGain(beside)).slice(0, MOST).filter((row) => !own.some((one) => isSame(one, row)));
   const isOf = (row) => (one) => headOf(one) === head && isSame(one, row);
-  const behaviours = data.behaviours?.map(({ label, values, chances, control }) => (
-    { label, value: values.get(head), chance: chances.get(head), control: control.get(head) }));
   return {
-    head, isJudged: data.relations.length > 0, behaviours: behaviours?.filter((row) => isKnown(row.value)),
+    head, isJudged: data.relations.length > 0, leftOut: data.leftOut,
+    behaviours: data.behaviours?.map(({ ofHeads }) => ofHeads.get(head)).filter(Boolean),
     relations: [...own, ...others].map(({ relation, direction }) => {
       const of = { relation, direction };
       return { ...of, ...scoreOf(data, head, of, data.counted?.find(isOf(of))) };
@@ -142,7 +137,7 @@ const isKnown = (value) => typeof value === "number";
 
 // `judged` is the relation that is chosen, and its direction; `choose` is called with another one.
 export function drawProfile(profile, beside, judged, choose) {
-  const { relations, behaviours } = profile;
+  const { relations, behaviours, leftOut = [] } = profile;
   const hasControl = [...relations, ...behaviours ?? []].some(({ control }) => isKnown(control));
   const control = hasControl ? html` <span class="dot control"></span> same head, random weights` : null;
   const other = (relation) => beside?.relations.find((row) => isSame(row, relation))?.accuracy;
@@ -166,22 +161,23 @@ export function drawProfile(profile, beside, judged, choose) {
     <p class="key"><span class="dot sure"></span> share of its weight
       <span class="tick"></span> uniform attention${control}${beside
         ? html` <span class="dot beside"></span> head ${beside.head}` : null}<br>
-      A token may count in several rows.</p>`;
+      A token may count in several rows.</p>
+    ${leftOut.map(hint)}`;
 }
 
 const isSame = (one, other) => one.relation === other.relation && one.direction === other.direction;
 
-// The mean over some heads of values by head; a head without a value is left out.
-export function meanOf(heads, values) {
-  const known = [...heads].map((name) => values.get(name) ?? null).filter(isKnown);
+// The mean over some heads; one without a value is left out.
+export function meanOf(heads, valueOf) {
+  const known = [...heads].map(valueOf).filter(isKnown);
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 }
 
-export function drawMeans(heads, rows) {
-  const row = ({ label, values }) => html`<tr><th scope="row">${label}</th>
-    <td class="number">${written(meanOf(heads, values), true)}</td></tr>`;
+export function drawMeans(heads, behaviours) {
+  const row = ({ label, ofHeads }) => html`<tr><th scope="row">${label}</th>
+    <td class="number">${written(meanOf(heads, (head) => ofHeads.get(head)?.value), true)}</td></tr>`;
   return html`<h2>Mean of ${heads.size} heads</h2>
-    <table><caption>${[...heads].join(", ")}</caption><tbody>${rows.map(row)}</tbody></table>`;
+    <table><caption>${[...heads].join(", ")}</caption><tbody>${behaviours.map(row)}</tbody></table>`;
 }
 
 function drawing(label, rows) {
