@@ -226,7 +226,9 @@ def changes(context: RequestContext) -> list[dict[str, Any]]:
     return records.changes_record(context.bank, relation, first, second, most)
 
 
-_BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
+_BREAKDOWNS = (
+    "right", "wrong", "relation", "upos", "distance", "of upos", "of order", "of distance"
+)  # fmt: skip
 
 
 def example_page(context: RequestContext) -> list[dict[str, Any]]:

@@ -380,6 +380,18 @@ create or replace macro word_properties(relation, upos, distance) as [
 ];
 comment on macro word_properties is 'What head_error breaks the errors of a head down by: the properties of the word that it finds instead, a place, breakdown and value each.';
 
+create or replace macro dependent_properties(upos, head_distance) as [
+    {'place': 11, 'breakdown': 'of upos', 'value': coalesce(upos, 'none')},
+    {
+        'place': 12,
+        'breakdown': 'of order',
+        'value': case when head_distance < 0 then 'after its head' else 'before its head' end
+    },
+    {'place': 13, 'breakdown': 'of distance', 'value': cast(greatest(-10, least(10, head_distance)) as varchar)}
+];
+
+comment on macro dependent_properties is 'What the accuracy of a head is broken down by: its part of speech, its side of its head, and the distance to its head, where -10 and 10 are also all beyond; a place, breakdown and value each.';
+
 create or replace macro kind_place(kind) as list_position(['all', 'pronoun', 'proper', 'nominal'], kind);
 comment on macro kind_place is 'The place of a kind of mention in the order in which the analyses list them.';
 

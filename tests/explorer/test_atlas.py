@@ -248,7 +248,7 @@ def test_how_often_a_head_is_right_by_the_dependent(
     offset = bank.query("head_score", relation="nsubj", run=runs["single"])["offset"][0]
     curve = page.locator(".atlas-breakdowns .distances")
     assert f"best offset ({offset:+d})" in curve.inner_html()
-    assert curve.locator("circle title").all_text_contents() == [
+    assert curve.locator("a title").all_text_contents() == [
         f"{abs(distance)} word{'s' * (abs(distance) > 1)}{' or more' * (abs(distance) == 10)}"
         f" {'before' if distance < 0 else 'after'} it: {correct} of {n} found"
         for distance, (correct, n) in sorted(by_distance.items())

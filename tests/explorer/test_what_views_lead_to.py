@@ -92,8 +92,8 @@ def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
-def test_counts_of_errors_lead_to_them(client: Client, explored: Path, direction: str) -> None:
-    """Each number of the table is that of the sentences behind it, and all of them are there."""
+def test_counts_lead_to_their_words(client: Client, explored: Path, direction: str) -> None:
+    """Each number of the bars is that of the sentences behind it, and all of them are there."""
     with open_bank(explored) as bank:
         errors = bank.query("head_error", relation="all", head="3-2", direction=direction)
     page = seen(client, "/head/3-2", relation="all", direction=direction)
@@ -102,7 +102,15 @@ def test_counts_of_errors_lead_to_them(client: Client, explored: Path, direction
     found = {(each["breakdown"][0], each.get("value", [""])[0]): link
              for each, link in zip(asked, links, strict=True)}  # fmt: skip
     counts = {(row["breakdown"], row["value"]): row["n"] for row in errors.iter_rows(named=True)}
-    checked = 0
+    of_dependents = {
+        (row["breakdown"], row["value"]): (row["n"], row["correct"])
+        for row in client.get(
+            f"/examples/5/3-2.json?{urlencode({'relation': 'all', 'direction': direction})}"
+        ).json()
+        if row["breakdown"].startswith("of ")
+    }
+    counts |= {key: n for key, (n, _) in of_dependents.items()}
+    checked = set()
     for (breakdown, value), address in found.items():
         wanted = counts.get((breakdown, value))
         if breakdown == "right":
@@ -112,12 +120,17 @@ def test_counts_of_errors_lead_to_them(client: Client, explored: Path, direction
         told = seen(client, address)
         rows = list(csv.DictReader(io.StringIO(taken(client, "Download CSV").decode())))
         assert len(rows) == (wanted or 0), (breakdown, value)  # of all pages
+        if (breakdown, value) in of_dependents:
+            correct = sum(row["is_right"] == "true" for row in rows)
+            assert correct == of_dependents[breakdown, value][1]
         links = [each for each in told.links if each.startswith("/sentence?")]
         assert len(links) == min(len(rows), 50)
         if (wanted or 0) > 50:
             assert f"of {wanted}" in told.text
-        checked += 1
-    assert checked >= 8
+        checked.add(breakdown)
+    assert checked == {
+        "right", "wrong", "relation", "upos", "distance", "of upos", "of order", "of distance"
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -756,7 +756,8 @@ export class Atlas {
 
   #bars() {
     const { examples } = this;
-    return html`${dependentBars(examples, this.#scoreOf(this.state.head))}
-      ${errorBars(examples.errors, (breakdown, value) => this.#toExamples(examples, breakdown, value))}`;
+    const toExamples = (breakdown, value) => this.#toExamples(examples, breakdown, value);
+    return html`${dependentBars(examples, this.#scoreOf(this.state.head), toExamples)}
+      ${errorBars(examples.errors, toExamples)}`;
   }
 }

@@ -18,7 +18,7 @@ export const KEY = keyOf("dependent", "head");
 
 // Examples of a kind: each of a published bank takes reading a part of it.
 const ON_A_PAGE = { server: 50, published: 10 };
-const BREAKDOWNS = ["right", "wrong", "relation", "upos", "distance"];
+const BREAKDOWNS = ["right", "wrong", "relation", "upos", "distance", "of upos", "of order", "of distance"];
 const COLUMNS = [
   ["sent_id", "text"], ["index", "integer"], ["dependent", "text"], ["gold_index", "integer"],
   ["gold_head", "text"], ["found_index", "integer"], ["found", "text"], ["is_right", "boolean"],
@@ -161,13 +161,14 @@ export const widthIn = (element, most = 620) => Math.max(300, Math.min(most, ele
 
 const MOST = 4; // bars of a kind
 
-// The accuracy of a head by properties of the dependent; `score` has the best fixed offset, if that is known.
-export const dependentBars = ({ dependents, direction }, score) => bars(
+// The accuracy of a head by properties of the dependent; `score` has the best fixed offset, if that is known, and
+// `toExamples` makes the address of the words of a bar.
+export const dependentBars = ({ dependents, direction }, score, toExamples) => bars(
   "How often it is right, by the dependent", dependents, "right",
   [["of order", "by its side"], ["of upos", "by its part of speech"]], (row) => ({
     kind: row.breakdown, share: row.share, label: `${percent(row.share)} of ${thousands(row.n)}`,
-    title: `${row.correct} of ${row.n} found`,
-  }), distanceCurve(dependents.filter((row) => row.breakdown === "of distance"), direction, score?.offset),
+    title: `${row.correct} of ${row.n} found`, href: toExamples(row.breakdown, row.value),
+  }), distanceCurve(dependents.filter((row) => row.breakdown === "of distance"), direction, score?.offset, toExamples),
 );
 
 // The commonest wrong words of each kind.
@@ -208,8 +209,9 @@ export async function examplesView(context) {
   const paging = context.paging(rows[0]?.total ?? 0, { size });
   const lines = await judgedLines(connector, run, name, of, rows.map((row) => (
     { ...row, dependent: row.index, gold: row.gold_index, breakdown: row.is_right ? "right" : "wrong" })));
-  const described = { right: "it finds the gold head", wrong: "it finds another word" }[kind.breakdown]
-    ?? `it finds another word, whose ${kind.breakdown} is ${kind.value}`;
+  const [property, ofDependent] = kind.breakdown.split(" ").reverse();
+  const described = { right: "it finds the gold head", wrong: "it finds another word" }[property]
+    ?? `${ofDependent ? "all dependents" : "it finds another word,"} whose ${property} is ${kind.value}`;
   const toHead = context.link(`/head/${name}`, { run: run.name, ...of });
   return {
     title: `Head ${name}: ${relation}, ${kind.breakdown}`, answered: run.name,

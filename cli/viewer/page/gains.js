@@ -64,7 +64,7 @@ export function historyOf(steps, here, history) {
 
 // How often a head is right by the distance from the dependent to its head, and the best fixed offset, which finds all
 // at its own distance and none elsewhere: rows of head_examples of this breakdown.
-export function distanceCurve(rows, direction, offset) {
+export function distanceCurve(rows, direction, offset, toExamples) {
   const points = rows.map((row) => ({ ...row, distance: Number(row.value), isSure: row.n >= LEAST }));
   const most = Math.max(...points.map(({ n }) => n));
   const x = (distance) => 137 + 10 * distance;
@@ -73,13 +73,13 @@ export function distanceCurve(rows, direction, offset) {
   const line = (kind, shareOf) => [-1, 1].map((side) => svg`<polyline class=${kind}
     points=${points.filter(({ distance, isSure }) => isSure && distance * side > 0)
       .map((point) => `${x(point.distance)},${y(shareOf(point))}`).join(" ")}></polyline>`);
-  const mark = ({ distance, n, correct, share, isSure }) => {
+  const mark = ({ breakdown, value, distance, n, correct, share, isSure }) => {
     const words = Math.abs(distance);
     const where = `${words} ${words === 1 ? "word" : "words"}${words === FARTHEST ? " or more" : ""} ${
       distance < 0 ? "before" : "after"} it`;
-    return svg`<circle class=${isSure ? "value sure" : "value"} cx=${x(distance)} cy=${y(share)}
-        r=${1.8 + 4.2 * Math.sqrt(n / most)}>
-      <title>${where}: ${thousands(correct)} of ${thousands(n)} found</title></circle>`;
+    return svg`<a href=${toExamples(breakdown, value)}><title>${where}: ${thousands(correct)} of ${thousands(n)} found</title>
+      <circle class=${isSure ? "value sure" : "value"} cx=${x(distance)} cy=${y(share)}
+        r=${1.8 + 4.2 * Math.sqrt(n / most)}></circle></a>`;
   };
   const signed = (distance) => (Math.abs(distance) === FARTHEST ? `${distance < 0 ? "≤" : "≥"}${distance}`
     : distance > 0 ? `+${distance}` : distance);

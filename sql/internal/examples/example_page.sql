@@ -1,17 +1,23 @@
--- A page of the dependents of a relation that one head finds (breakdown right), misses (wrong), or for which its
--- prediction has a value (breakdown relation, upos or distance), in the order of the text.
+-- A page of the dependents of a relation that one head finds (breakdown right), misses (wrong), for which its wrong
+-- prediction has a value (breakdown relation, upos or distance), or which have one themselves (of upos, of order or of
+-- distance; see dependent_properties), in the order of the text.
 with prediction as (
     select word.*
     from predicted_word(
         run := $run, relation := $relation, subtypes := $relation <> without_subtype($relation),
         layer := $layer, head := $head, direction := $direction
     ) as word
+    inner join word as dependent on dependent.id = word.dependent
     where case $breakdown
-            when 'right' then is_right
-            when 'wrong' then not is_right
-            when 'relation' then not is_right and coalesce(relation, 'none') = $value
-            when 'upos' then not is_right and coalesce(upos, 'none') = $value
-            else not is_right and coalesce(cast(distance as varchar), 'none') = $value
+            when 'right' then word.is_right
+            when 'wrong' then not word.is_right
+            when 'relation' then not word.is_right and coalesce(word.relation, 'none') = $value
+            when 'upos' then not word.is_right and coalesce(word.upos, 'none') = $value
+            when 'distance' then not word.is_right and coalesce(cast(word.distance as varchar), 'none') = $value
+            else list_extract(
+                dependent_properties(dependent.upos, word.head_distance),
+                list_position(['of upos', 'of order', 'of distance'], $breakdown)
+            ).value = $value
         end
 ),
 

@@ -1,8 +1,7 @@
 -- The predictions of one head for the dependents of a relation: examples of right ones and of wrong ones, spread over
 -- the text (breakdown right, wrong), the number of errors by what is predicted (breakdown relation, upos, distance), as
--- in head_error, and how often the head is right by what the dependent is (breakdown of upos, of order, of distance):
--- its part of speech, the side on which its head stands, and the position of its head minus its own, where -10 and 10
--- are also all beyond. One statement for all, since the join is most of the work.
+-- in head_error, and how often the head is right by what the dependent is (breakdown of upos, of order, of distance; see
+-- dependent_properties). One statement for all, since the join is most of the work.
 with prediction as materialized (
     select word.*
     from predicted_word(
@@ -36,17 +35,7 @@ error_count as (
 dependent_property as (
     select
         prediction.is_right,
-        unnest([
-            {'place': 11, 'breakdown': 'of upos', 'value': coalesce(dependent.upos, 'none')},
-            {'place': 12, 'breakdown': 'of order', 'value': case
-                when prediction.head_distance < 0 then 'after its head' else 'before its head'
-            end},
-            {
-                'place': 13,
-                'breakdown': 'of distance',
-                'value': cast(greatest(-10, least(10, prediction.head_distance)) as varchar)
-            }
-        ]) as property
+        unnest(dependent_properties(dependent.upos, prediction.head_distance)) as property
     from prediction
     inner join word as dependent on dependent.id = prediction.dependent
 ),
