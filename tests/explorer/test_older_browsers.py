@@ -16,6 +16,7 @@ MISSING = """
 delete Map.groupBy;
 delete Object.groupBy;
 delete Array.fromAsync;
+delete URLSearchParams.prototype.size;
 for (const name of ["toSorted", "toReversed", "toSpliced", "with"]) delete Array.prototype[name];
 """
 PATHS = (

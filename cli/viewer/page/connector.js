@@ -41,28 +41,7 @@ const filled = (values) => Object.fromEntries(Object.entries(values)
   .filter(([, value]) => value !== null && value !== undefined && value !== false && value !== ""));
 
 export function withQuery(path, parameters) {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(filled(parameters))) {
-    query.append(name, value === true ? "1" : String(value));
-  }
-  return query.size ? `${path}?${query}` : path;
-}
-
-// The address of a view, and the view at an address.
-export function linkTo(path, values = {}) {
-  return withQuery(path.split("/").map(encodeURIComponent).join("/"), values);
-}
-
-export function viewAt(path, query) {
-  const given = Object.create(null);
-  for (const [name, value] of new URLSearchParams(query)) if (value) given[name] = value;
-  return { path: decoded(path), given };
-}
-
-function decoded(path) {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path; // a % that begins no character
-  }
+  const query = new URLSearchParams(Object.entries(filled(parameters))
+    .map(([name, value]) => [name, value === true ? "1" : value])).toString();
+  return query ? `${path}?${query}` : path;
 }

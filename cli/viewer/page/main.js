@@ -1,7 +1,8 @@
 // The pages of a bank as attnbank explore serves them.
 import { open } from "./app.js";
-import { Connector, linkTo, viewAt, withQuery } from "./connector.js";
+import { Connector, withQuery } from "./connector.js";
 import { Fault } from "./fault.js";
+import { Places } from "./places.js";
 
 class Server extends Connector {
   isLive = true; // anything can be asked, and not only what was asked when a bank was published
@@ -36,44 +37,4 @@ class Server extends Connector {
   }
 }
 
-// Where the reader is: the path and the query of the address.
-let show = () => {};
-const places = {
-  address: () => location.pathname + location.search,
-  here: () => viewAt(location.pathname, location.search),
-  link: linkTo,
-
-  go(address) {
-    history.pushState(null, "", address);
-    show();
-  },
-
-  // Only change the address.
-  push(address) {
-    history.pushState(null, "", address);
-  },
-
-  // Show what is typed, in place of what was typed before.
-  replace(address) {
-    history.replaceState(null, "", address);
-    show();
-  },
-
-  // Call a function at each new address. Links to views do not load the page anew.
-  watch(listener) {
-    show = listener;
-    addEventListener("popstate", listener);
-    document.addEventListener("click", (event) => {
-      const anchor = event.target.closest?.("a[href]");
-      const isPlain = event.button === 0
-        && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-      const href = anchor?.getAttribute("href") ?? "";
-      const isView = href.startsWith("/") && !anchor.hasAttribute("download");
-      if (event.defaultPrevented || !isPlain || !isView) return;
-      event.preventDefault();
-      places.go(href);
-    });
-  },
-};
-
-open(new Server(), places);
+open(new Server(), new Places());
