@@ -516,7 +516,7 @@ def map_record(frame: pl.DataFrame) -> dict[str, Any]:
         name = f"{row['layer']}-{row['head']}"
         mark = colours.kind(Encoding(slot)), Encoding(None if slot is None else slot + 1).shape
         x, y = left + (row["x"] - min(xs)) * scale, top + (max(ys) - row["y"]) * scale
-        points.append((name, label, x, y, *mark))
+        points.append((name, label, round(x, 1), round(y, 1), *mark))
     kinds = [
         (colours.kind(Encoding(at)), Encoding(at + 1).shape, _KINDS[at]) for at in sorted(slots)
     ]

@@ -346,9 +346,10 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
     page.mouse.down()
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] - 3, steps=4)
     page.mouse.up()
-    left = page.evaluate(
-        "[...document.querySelectorAll('svg.map [data-head]')].filter("
-        "each => Number(each.dataset.x) <= 480).map(each => each.dataset.head)"
+    left = page.locator("svg.map [data-head] > path").evaluate_all(
+        "(marks, middle) => marks.filter(mark => mark.getBoundingClientRect().left <= middle)"
+        ".map(mark => mark.parentNode.dataset.head)",
+        place["x"] + place["width"] / 2,
     )
     for where in ("svg.map", ".kindgrid"):
         marked = page.locator(f"{where} .brushed").evaluate_all(
@@ -365,6 +366,8 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
         )
     )
     assert means["previous token"] == f"{int(100 * sum(previous) / len(left) + 0.5)} %"
+    page.mouse.click(place["x"] + 3, place["y"] + 3)
+    assert not page.locator(".brushed, .means table").count()
     page = visitor.see("/map", by="entropy")
     with open_bank(explored) as bank:
         entropies = bank.query("entropy").to_dicts()

@@ -1,6 +1,7 @@
 // The atlas: all heads as a grid, the chosen one as a profile, and sentences that it gets right and
 // wrong. All three are linked: what is chosen in one changes the others, and stands in the address. The
 // page of one head is the same without the grid.
+import { brush } from "./brush.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
 import { Context, thousands } from "./context.js";
 import { html, render } from "./dom.js";
@@ -14,7 +15,7 @@ import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
-import { gridOf, headsOf, smallGrids } from "./grids.js";
+import { gridOf, smallGrids } from "./grids.js";
 import { filesOfHead, tablesOfHead } from "./head.js";
 import {
   addBestScore, checkHead, FREQUENT, headName, highest, isSignificant, MENTIONS, pairOf, percent, stretched,
@@ -334,7 +335,7 @@ export class Atlas {
             : this.#cached("grid", [grid, state, brushed, data], () => this.#largeGrid())}
           ${this.#cached("small", [small, missing.length, state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">
-          ${brushed.size > 1 ? this.#mean() : this.#head()}</section>
+          ${brushed.size ? this.#mean() : this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
           "sentences", [grid, state, data, examples, strongest, this.shared, this.lost], () => this.#sentences(),
         )}</section>
@@ -524,7 +525,7 @@ export class Atlas {
     event.preventDefault();
     this.hovered = null; // what was chosen is shown, though the pointer is still there
     if (event.shiftKey && name !== head) this.go({ beside: name === beside ? null : name });
-    else if (this.brushed.size < 2) this.go({ head: name });
+    else if (!this.brushed.size) this.go({ head: name });
   }
 
   // Hold a head that is typed beside the chosen one.
@@ -558,26 +559,10 @@ export class Atlas {
   #brush(event) {
     const from = headAt(event.target);
     if (!from || event.button !== 0 || event.pointerType === "touch" || event.shiftKey) return;
-    event.preventDefault(); // or the browser drags the link
     from.focus();
-    this.brushed = new Set();
-    const { run } = this.state;
-    const move = ({ clientX, clientY }) => {
-      const to = headAt(document.elementFromPoint(clientX, clientY));
-      if (!to || (to === from && !this.brushed.size)) return;
-      const [[a, b], [c, d]] = [from, to].map(({ dataset }) => pairOf(dataset.head));
-      const between = (values, one, other) => values.filter((value) => (
-        value >= Math.min(one, other) && value <= Math.max(one, other)));
-      this.#set({ brushed: new Set(between(run.layer_numbers, a, c).flatMap((layer) => (
-        between(headsOf(run), b, d).map((head) => headName(layer, head))))) });
-    };
-    const end = () => {
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", end);
-      this.#set(this.brushed.size === 1 ? { brushed: new Set() } : {});
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", end);
+    brush(event, event.currentTarget.querySelectorAll("[data-head]"), (names) => {
+      if (names.size > 1 || this.brushed.size) this.#set({ brushed: names.size > 1 ? names : new Set() });
+    });
   }
 
   #smallGrids() {
