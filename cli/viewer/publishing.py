@@ -522,9 +522,13 @@ def _write_examples(folder: Path, bank: Bank, run: Run, judged: _Judged) -> Iter
         return
     with bank.backend.answering():
         maps = bank.backend.internal("examples/example_maps", run=run.id, examples=examples)
-    for layer, number, sentence, *peak, weights in maps.rows():
-        arcs = [(int(to), weight) for to, weight in weights or ()]
-        files[layer, number]["sentences"].setdefault(sentence, []).append((*peak, arcs))
+    for row in maps.iter_rows(named=True):
+        sentences = files[row["layer"], row["head"]]["sentences"]
+        own = sentences.setdefault(row["sentence"], {"maps": [], "peaks": []})
+        names = ("position", "most_attended", "most_attending")
+        own["peaks"].append({name: row[name] for name in names})
+        weights = {int(to): weight for to, weight in row["weights"] or ()}
+        own["maps"].append({"from_position": row["position"], "weights": weights})
     for (layer, number), file in files.items():
         _write_json(folder / f"{layer}-{number}.json", file)
 

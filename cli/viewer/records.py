@@ -565,7 +565,7 @@ def strongest_record(
     """Sentences of 5 to 14 words in whose inputs a head attends most as a measure says."""
     with bank.backend.answering():
         return bank.backend.internal(
-            "examples/strongest", run=run.id, layer=head[0], head=head[1],
+            "examples/strongest", run=run.name, layer=head[0], head=head[1],
             target=STRONGEST[measure], most=most,
         ).to_dicts()  # fmt: skip
 

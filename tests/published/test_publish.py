@@ -380,16 +380,20 @@ def test_examples_are_of_what_heads_find_best(publication: Path) -> None:
                 assert {row["dependents"] for row in told} == {best["n"]}
                 of_dependents = [row for row in told if row["breakdown"].startswith("of ")]
                 assert sum(row["correct"] for row in of_dependents) == 3 * correct
-                for sentence, rows in file["sentences"].items():
+                for sentence, own in file["sentences"].items():
                     wanted = _attention_in(bank, run, int(sentence), best["layer"], best["head"])
-                    assert [row[:3] for row in rows] == wanted[0]
-                    arcs = {(row[0], to): weight for row in rows for to, weight in row[3]}
+                    assert [[*peak.values()] for peak in own["peaks"]] == wanted[0]
+                    arcs = {
+                        (row["from_position"], int(to)): weight
+                        for row in own["maps"]
+                        for to, weight in row["weights"].items()
+                    }
                     large = {pair for pair, weight in wanted[1].items() if weight >= 0.1}
                     assert large <= arcs.keys()
                     assert keep == "peaks" or all(
                         arcs[pair] == round(wanted[1][pair], 5) for pair in arcs
                     )
-                    lines += len(rows)
+                    lines += len(own["maps"])
     assert lines > 1000
 
 

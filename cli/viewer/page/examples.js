@@ -123,7 +123,7 @@ function exampleLine(row, run, width, target, what = "head") {
   // The weights of the judged arcs may not be stored.
   const weights = new Map([gold, predicted].map(pairWith).map((pair) => [pair.join(), [...pair, null]]));
   for (const { from_position: from, weights: map } of sheet.maps) {
-    map.forEach((weight, to) => weights.set(`${from},${to}`, [from, to, weight]));
+    for (const [to, weight] of Object.entries(map)) weights.set(`${from},${to}`, [from, Number(to), weight]);
   }
   const words = positions.filter((word) => word.is_shown && word.sentence === sentence)
     .map(({ position, text, index }) => ({ position, text, index }));

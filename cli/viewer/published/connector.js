@@ -150,21 +150,21 @@ export class Published extends Connector {
       }
       throw new Fault("These examples were not published.", "Show sentences, which loads DuckDB.");
     }
-    const [layer, number] = pairOf(head);
-    const name = part ? "example_page" : "head_examples";
-    const values = { run: this.#run(id).name, layer, head: number, most, skipped: (page - 1) * most, ...of };
-    return this.#ask(`examples/${name}`, values);
+    const skipped = (page - 1) * most;
+    return this.#askOfHead(part ? "example_page" : "head_examples", [id, head], { most, skipped, ...of });
   }
 
-  strongest([run, head], { measure, most }) {
-    const [layer, number] = pairOf(head);
-    const target = this.catalogue.strongest[measure];
-    return this.#ask("examples/strongest", { run: Number(run), layer, head: number, target, most });
+  strongest(parts, { measure, most }) {
+    return this.#askOfHead("strongest", parts, { target: this.catalogue.strongest[measure], most });
   }
 
-  antecedents([run, head], { kind, most }) {
+  antecedents(parts, values) {
+    return this.#askOfHead("coreference_examples", parts, values);
+  }
+
+  #askOfHead(name, [id, head], values) {
     const [layer, number] = pairOf(head);
-    return this.#ask("examples/coreference_examples", { run: this.#run(run).name, layer, head: number, kind, most });
+    return this.#ask(`examples/${name}`, { run: this.#run(id).name, layer, head: number, ...values });
   }
 
   changes([a, b], { head_a: first, head_b: second, ...of }) {
@@ -192,7 +192,7 @@ export class Published extends Connector {
     if (!this.isLive) {
       const isKnown = this.manifest.judged?.[run]?.[head];
       const known = isKnown ? (await this.file(`examples/${run}/${head}.json`)).sentences : {};
-      return sheets.map((sheet, at) => ({ ...sheet, ...publishedMaps(known[ids[at]] ?? []) }));
+      return sheets.map((sheet, at) => ({ ...sheet, maps: [], peaks: [], ...known[ids[at]] }));
     }
     // One by one: of several inputs DuckDB reads all rows between them.
     return Promise.all(sheets.map(async (sheet) => {
@@ -249,8 +249,7 @@ export class Published extends Connector {
       rows.sort((a, b) => number(a[first]) - number(b[first])
         || others.reduce((order, key) => order || compared(a[key], b[key]), 0));
     }
-    const kinds = columns.map(({ name, kind }) => [name, name === "n" ? "integer" : kind]);
-    return { ...Frame.of(rows, kinds), run: compiled.run };
+    return { ...Frame.of(rows, columns.map(({ name, kind }) => [name, kind])), run: compiled.run };
   }
 
   // Example requests were scored when the bank was published. The pairs of words that others find are a
@@ -262,9 +261,7 @@ export class Published extends Connector {
     const { name: run, control } = this.#run(id);
     const { relation, ...is } = await this.once(JSON.stringify([request, dependent, head, run]), async () => {
       const { statement, ...facts } = await this.#compiled({ request, run, dependent, head });
-      await this.once("pairs", () => this.database.rows(
-        "create or replace temp table saved_pair as from bank.saved_pair",
-      ));
+      await this.database.rows("create temp table if not exists saved_pair as from bank.saved_pair");
       const name = literal(`(request ${this.scored += 1})`);
       await this.database.rows(`insert into temp.saved_pair by name
         select distinct ${name} as relation, word, head_word from (${statement})`);
@@ -368,18 +365,6 @@ export class Published extends Connector {
     const best = frame?.rows.find((row) => row.relation === relation);
     return best ? headOf(best) : "1-1";
   }
-}
-
-// The peaks of a published example, and those of its weights that a line of words shows.
-function publishedMaps(rows) {
-  const [maps, peaks] = [[], []];
-  for (const [position, most_attended, most_attending, arcs] of rows) {
-    peaks.push({ position, most_attended, most_attending });
-    const weights = [];
-    for (const [to, weight] of arcs) weights[to] = weight;
-    maps.push({ from_position: position, weights });
-  }
-  return { maps, peaks };
 }
 
 // A record, unless it says why there is none.

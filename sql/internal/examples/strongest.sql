@@ -19,7 +19,8 @@ with input as (
         ratio(1, sequence.positions) as chance
     from attention_map as map
     inner join sequence on sequence.id = map.sequence
-    where sequence.run = $run
+    inner join run on run.id = sequence.run
+    where run.name = $run
         and map.layer = $layer
         and map.head = $head
 )
