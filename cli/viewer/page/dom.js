@@ -1,16 +1,11 @@
 // Templates that become elements of the page: render(html`<p>${text}</p>`, container).
 // A value between tags is text, a template, an element, a list of them or null; what comes from a
 // bank is never read as HTML. A value in a tag is a whole attribute: name=${value}, @event=${function},
-// .property=${value}, ?attribute=${condition}. What stays the same is not touched, so that focus
-// and scrolling survive; a template that is the same object as before is not even looked at.
+// .property=${value}. What stays the same is not touched, so that focus and scrolling survive; a
+// template that is the same object as before is not even looked at.
 
 export const html = (strings, ...values) => ({ strings, values, isSvg: false });
 export const svg = (strings, ...values) => ({ strings, values, isSvg: true });
-
-// A list whose elements move with their keys.
-export const repeat = (items, key, template) => ({
-  items: Array.from(items, (item, at) => [key(item, at), template(item, at)]),
-});
 
 export function render(content, container) {
   let slot = containers.get(container);
@@ -40,7 +35,7 @@ function compile({ strings, isSvg }) {
       markup += `<!--${at}-->`;
       return;
     }
-    const [text, name] = /([@.?]?[\w:-]+)=$/.exec(markup);
+    const [text, name] = /([@.]?[\w:-]+)=$/.exec(markup);
     names[at] = name;
     markup = `${markup.slice(0, -text.length)}${PART}${at}=""`;
   });
@@ -98,7 +93,6 @@ function attributeSetter(element, name) {
       if (element[name.slice(1)] !== value) element[name.slice(1)] = value;
     };
   }
-  if (name.startsWith("?")) return (value) => element.toggleAttribute(name.slice(1), Boolean(value));
   return (value) => {
     if (value === null || value === undefined || value === false) element.removeAttribute(name);
     else element.setAttribute(name, value === true ? "" : String(value));
@@ -116,8 +110,7 @@ class Slot {
 
   set(value) {
     if (value === null || value === undefined || value === false || value === "") this.clear();
-    else if (Array.isArray(value)) this.#setItems(value.map((item, at) => [at, item]));
-    else if (value.items) this.#setItems(value.items);
+    else if (Array.isArray(value)) this.#setItems(value);
     else if (value.strings) this.#setTemplate(value);
     else if (value instanceof Node) this.#setNode(value);
     else this.#setText(String(value));
@@ -125,7 +118,7 @@ class Slot {
 
   clear() {
     while (this.start.nextSibling !== this.end) this.start.nextSibling.remove();
-    this.slots = null; // of a list, by key
+    this.slots = null; // of a list
     this.instance = null;
     this.content = null;
     this.text = null;
@@ -161,34 +154,16 @@ class Slot {
   #setItems(items) {
     if (!this.slots) {
       this.clear();
-      this.slots = new Map();
+      this.slots = [];
     }
-    const keys = new Set(items.map(([key]) => key));
-    for (const [key, slot] of this.slots) {
-      if (keys.has(key)) continue;
-      for (const node of slot.range()) node.remove();
-      this.slots.delete(key);
+    for (const slot of this.slots.splice(items.length)) {
+      slot.clear();
+      slot.start.remove();
+      slot.end.remove();
     }
-    let next = this.end;
-    for (const [key, content] of [...items].reverse()) {
-      let slot = this.slots.get(key);
-      if (!slot) {
-        const end = new Comment();
-        next.before(end);
-        slot = new Slot(end);
-        this.slots.set(key, slot);
-      } else if (slot.end.nextSibling !== next) {
-        next.before(...slot.range());
-      }
-      slot.set(content);
-      next = slot.start;
-    }
-  }
-
-  // All its nodes, its two comments among them.
-  range() {
-    const nodes = [this.start];
-    while (nodes.at(-1) !== this.end) nodes.push(nodes.at(-1).nextSibling);
-    return nodes;
+    items.forEach((item, at) => {
+      this.slots[at] ??= new Slot(this.end.parentNode.insertBefore(new Comment(), this.end));
+      this.slots[at].set(item);
+    });
   }
 }

@@ -1,7 +1,7 @@
 // A sentence with the attention of a head: words in a line with the tree above and arcs below, cut to one
 // row where it is an example, or two columns with a line for each weight. queries/pictures/hover.js has what
 // the columns do when they are pointed at.
-import { repeat, svg } from "./dom.js";
+import { svg } from "./dom.js";
 
 const SIZE = 14;
 const FONT = '"Liberation Sans", Arial, Helvetica, sans-serif';
@@ -175,7 +175,7 @@ export function line(record, panel, tree, width, { showsSpecial, isExample, shar
     return svg`<g class="text-row">
       ${above.map((piece) => treeArc(piece, base - SIZE - 2))}
       ${below.map((piece) => attentionArc(piece, foot))}
-      ${repeat(row, ({ word }) => word.position, place)}
+      ${row.map(place)}
       ${shares?.size ? row.map(({ word, x, wide }) => svg`<text class="share" x=${x + wide / 2} y=${foot - 4}
         text-anchor="middle">${shares.get(word.position)?.toFixed(2)}</text>`) : null}
       ${bars}</g>`;

@@ -2,7 +2,7 @@
 // by what the head finds instead.
 import { Frame } from "./cells.js";
 import { thousands } from "./context.js";
-import { html, repeat, svg } from "./dom.js";
+import { html, svg } from "./dom.js";
 import { line, withMarks } from "./drawing.js";
 import { Fault } from "./fault.js";
 import { inWords, runLine } from "./forms.js";
@@ -95,8 +95,7 @@ export async function changesOf(connector, relation, sides, most) {
 
 // Examples as lines of words with their marks, each a link to its sentence.
 export const exampleList = (link, run, head, of, lines, width, target) => html`<ul class="examples">
-  ${repeat(lines, (row) => `${row.sentence} ${row.dependent} ${row.breakdown}`, (row) => html`<li>
-    ${exampleLink(link, run, head, of, row, width, target)}</li>`)}</ul>`;
+  ${lines.map((row) => html`<li>${exampleLink(link, run, head, of, row, width, target)}</li>`)}</ul>`;
 
 export function exampleLink(link, run, head, { relation, direction, what }, row, width, target) {
   const { sentence, sent_id: name, share, dependent, gold } = row;

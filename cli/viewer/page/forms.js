@@ -15,8 +15,7 @@ export function runBox(context, chosen, name = "run", label = "Run") {
 export function choice(label, name, options, chosen, { help = null, change = null } = {}) {
   const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
   if (!pairs.some(([value]) => value === chosen)) pairs.push([chosen, chosen]);
-  const option = ([value, title]) => html`<option value=${value} ?selected=${value === chosen}
-    .selected=${value === chosen}>${title}</option>`;
+  const option = ([value, title]) => html`<option value=${value} .selected=${value === chosen}>${title}</option>`;
   const groups = [...groupBy(pairs, ([, , group]) => group)].map(([group, own]) => (
     group ? html`<optgroup label=${group}>${own.map(option)}</optgroup>` : own.map(option)));
   return html`<label title=${help}>${label} <select name=${name}
@@ -24,7 +23,7 @@ export function choice(label, name, options, chosen, { help = null, change = nul
 }
 
 export const tick = (label, name, isTicked) => html`<label class="tick"><input type="checkbox" name=${name}
-  value="1" ?checked=${isTicked} .checked=${isTicked}> ${label}</label>`;
+  value="1" .checked=${isTicked}> ${label}</label>`;
 
 // A field of text; `size` is its width in characters, Infinity for one that is as wide as the form.
 export function field(label, name, value, { placeholder, size, help, mode } = {}) {

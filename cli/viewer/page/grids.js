@@ -1,5 +1,5 @@
 // Heads as a grid: rows are layers, columns are heads, a colour for each value.
-import { html, repeat, svg } from "./dom.js";
+import { html, svg } from "./dom.js";
 import { wide } from "./forms.js";
 import { headName, step, written } from "./measures.js";
 
@@ -61,7 +61,7 @@ export function smallGrids(run, grids, chosen, choose) {
   const cell = (layer, head, { values, ends }) => svg`<rect
     class=${step(values.get(headName(layer, head)), ends)} x=${(head - 1) * wide}
     y=${layers.indexOf(layer) * high} width=${inner(wide)} height=${inner(high)}></rect>`;
-  return html`<div class="small-grids">${repeat(grids, ({ key }) => key, (grid) => html`
+  return html`<div class="small-grids">${grids.map((grid) => html`
     <button type="button" class=${grid.key === chosen ? "small-grid chosen" : "small-grid"}
       title=${grid.title} @click=${() => choose(grid.key)}>
       ${svg`<svg width=${run.heads * wide} height=${layers.length * high} aria-hidden="true">

@@ -63,7 +63,7 @@ export async function mapView(context) {
         html`<li>${kindMark(shape, grid ? "rest" : colour, 14)} ${kind}</li>`))}</ul>
       <p class="zoom">${[["Zoom in", 1.7], ["Zoom out", 0.6], ["All heads", 0]].map(([label, factor]) => (
         button(label, () => zoom(factor), null)))}
-        <label class="tick"><input type="checkbox" class="labels" ?checked=${map.points.length <= 90}>
+        <label class="tick"><input type="checkbox" class="labels" checked=${map.points.length <= 90}>
           labels</label></p>
       <div class="map-beside" @pointerover=${point} @pointerleave=${point} @focusin=${point} @focusout=${point}>
         ${wide("Map of the heads", svg`<svg class="map" viewBox=${`0 0 ${WIDE} ${HIGH}`} role="group"
