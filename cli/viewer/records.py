@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -63,6 +64,7 @@ from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql import provenance, run_choice
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.header import Parameter
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses_by_section
 from attnbank.sql.run_choice import Run
@@ -220,12 +222,10 @@ def catalogue() -> dict[str, Any]:
         analysis.name: {
             "name": analysis.name, "title": analysis.title, "paper": analysis.paper,
             "section": section, "schema": "paper" if analysis.section == "paper" else "main",
-            "run": analysis.run is not None, "empty": analysis.empty, "notes": list(analysis.notes),
+            "run": analysis.run is not None, "empty": analysis.empty,
+            "notes": [note for note in analysis.notes if "is a word of SQL" not in note],
             "plot": analysis.plot is not None,
-            "parameters": [
-                asdict(parameter) | {"names_run": parameter.names_run}
-                for parameter in analysis.parameters
-            ],
+            "parameters": [*map(_parameter_record, analysis.parameters)],
         }
         for section, section_analyses in analyses_by_section().items()
         for analysis in section_analyses
@@ -239,6 +239,17 @@ def catalogue() -> dict[str, Any]:
         "analyses": listed, "measures": grids,
         "small_grids": [dict(zip(("key", "title"), grid, strict=True)) for grid in _SMALL],
         "strongest": STRONGEST,
+    }  # fmt: skip
+
+
+def _parameter_record(parameter: Parameter) -> dict[str, Any]:
+    """What a form asks for: `usual` is the default in words, empty for null."""
+    truths = ("true", "false") if parameter.type == "boolean" else ()
+    words = {"false": "no", "true": "yes", "null": ""}
+    return {
+        "name": parameter.name, "type": parameter.type, "help": parameter.help,
+        "names_run": parameter.names_run, "choices": parameter.choices or truths,
+        "usual": words.get(parameter.default, parameter.default.strip("'")),
     }  # fmt: skip
 
 
@@ -536,12 +547,34 @@ def contents_record(bank: Bank) -> dict[str, Any]:
     return {
         "size": f"{info.bytes / 1e6:,.1f} MB",
         "format": info.format,
-        "runs": frame_record(info.runs.select(OF_RUNS)),
+        "runs": _legible(info.runs.select(OF_RUNS)),
         "tables": [
-            {"caption": caption, "name": name, "frame": frame_record(frame)}
+            {"caption": caption, "name": name, "frame": _legible(frame)}
             for caption, name, frame in tables
+            if frame.height
         ],
     }
+
+
+def _legible(frame: pl.DataFrame) -> dict[str, Any]:
+    """A frame with separators in counts, with short digests, and without empty columns."""
+    record = frame_record(frame)
+    filled = [
+        (column, values)
+        for column, values in zip(record["columns"], record["values"], strict=True)
+        if any(value not in (None, "") for value in values)
+    ]
+    for column, values in filled:
+        if column["kind"] == "integer" and column["name"] != "id" and column["name"][-4:] != "seed":
+            values[:] = [None if value is None else f"{value:,}" for value in values]
+        if column["kind"] == "text":
+            values[:] = [value and _DIGEST.sub(r"\1…", value) for value in values]
+    return {
+        "columns": [column for column, _ in filled], "values": [values for _, values in filled],
+    }  # fmt: skip
+
+
+_DIGEST = re.compile(r"^([0-9a-f]{12})[0-9a-f]{52}$")
 
 
 def examples_record(

@@ -3,7 +3,7 @@
 // page of one head is the same without the grid.
 import { brush } from "./brush.js";
 import { command, pictureOf, rowsCommand, shell } from "./commands.js";
-import { Context, thousands } from "./context.js";
+import { Context, runNamed, thousands } from "./context.js";
 import { html, render } from "./dom.js";
 import {
   antecedentsOf, changesOf, dependentBars, errorBars, exampleList, examplesOf, examplesOfBothKinds, strongestList,
@@ -15,7 +15,7 @@ import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
-import { gridOf, smallGrids } from "./grids.js";
+import { gridOf, namesOf, smallGrids } from "./grids.js";
 import { filesOfHead, tablesOfHead } from "./head.js";
 import {
   addBestScore, checkHead, FREQUENT, headName, highest, isSignificant, MENTIONS, pairOf, percent, stretched,
@@ -339,7 +339,8 @@ export class Atlas {
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
           "sentences", [grid, state, data, examples, strongest, this.shared, this.lost], () => this.#sentences(),
         )}</section>
-        ${this.#cached("breakdowns", [state, data, examples], () => this.#breakdowns())}
+        ${examples?.dependents ? html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">
+          ${this.#cached("breakdowns", [state, data, examples], () => this.#bars())}</section>` : null}
       </div>
       ${grid ? this.#cached("tools", [grid, state], () => this.#tools()) : null}`;
   }
@@ -377,16 +378,12 @@ export class Atlas {
     return tools(context, view);
   }
 
-  #runNamed(name) {
-    return this.bank.runs.find((run) => run.name === name);
-  }
-
   // The steps of the training that the run is of; it plays from one to the next.
   #steps() {
     const { steps, name } = this.state.run;
     if (!steps || steps.length < 2) return null;
     const here = steps.findIndex(([, run]) => run === name);
-    const to = (at) => this.go({ run: this.#runNamed(steps[at][1]) });
+    const to = (at) => this.go({ run: runNamed(this.bank, steps[at][1]) });
     return html`<nav class="steps" aria-label="Steps of the training">
       <p>Step <output class="step">${thousands(steps[here][0])}</output>
         ${button(this.isPlaying ? "Stop" : "Play", () => this.#play(here))}</p>
@@ -409,7 +406,7 @@ export class Atlas {
     const { steps } = this.state.run;
     let at = from === steps.length - 1 ? 0 : from + 1;
     for (; this.isPlaying && at < steps.length && this.container.isConnected; at++) {
-      await this.go({ run: this.#runNamed(steps[at][1]) });
+      await this.go({ run: runNamed(this.bank, steps[at][1]) });
       await new Promise((resolve) => { setTimeout(resolve, PAUSE); });
     }
     this.#set({ isPlaying: false });
@@ -421,7 +418,7 @@ export class Atlas {
     const control = bank.runs.find((other) => other.id === run.control);
     const size = `${run.layer_numbers.length} layers of ${run.heads} heads`;
     const names = bank.runs.map(({ name }) => name);
-    const change = (name) => this.go({ run: this.#runNamed(name), head: this.name, beside: null });
+    const change = (name) => this.go({ run: runNamed(this.bank, name), head: this.name, beside: null });
     return html`<p class="lead">${run.model}, ${size}, over ${run.corpus_name}:
       ${thousands(run.sentences)} sentences, ${thousands(run.words)} words.
       ${control ? html`Beside it: the same model with random weights.` : null}
@@ -528,20 +525,6 @@ export class Atlas {
     else if (!this.brushed.size) this.go({ head: name });
   }
 
-  // Hold a head that is typed beside the chosen one.
-  #hold(input) {
-    const name = input.value.trim();
-    try {
-      checkHead(this.state.run, pairOf(name));
-      if (name === this.state.head) throw new Fault(`This is head ${name}.`, "Type another one.");
-      this.go({ beside: name });
-    } catch (fault) {
-      input.setCustomValidity(fault.text);
-      input.reportValidity();
-      input.setCustomValidity("");
-    }
-  }
-
   // The arrow keys walk over the grid.
   #move(event) {
     const name = event.target.dataset?.head;
@@ -579,9 +562,6 @@ export class Atlas {
     if (!data || !head) return html`<h2>Head ${head}</h2>${hint("Computing what each head finds…")}`;
     const other = state.beside && state.beside !== head ? state.beside : null;
     const choose = ({ relation, direction }) => this.go({ by: "relation", relation, direction, head });
-    const beside = html`<label class="tick">Compare with head <input name="beside" size="5" placeholder="2-10"
-        .value=${other ?? ""} @change=${(event) => this.#hold(event.target)}></label>
-      ${other ? html`(diamonds) ${button("Stop comparing", () => this.go({ beside: null }))}` : null}`;
     const way = hovered && hovered !== state.head ? html`<span class="hint">click to choose it,
       shift-click to compare it with ${state.head}</span>` : null;
     const [name, to] = this.name ? ["This head in the atlas", this.#link("/")]
@@ -591,7 +571,8 @@ export class Atlas {
       ${this.#losses(head).map(hint)}
       ${drawProfile(profileOf(data, head, other), other && profileOf(data, other, head), this.#judged() ?? state, choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
-      ${hint(beside)}
+      ${this.#cached("beside", [state], () => hint(choice("Compare with head", "beside", ["", ...namesOf(state.run)],
+        other ?? "", { change: (name) => this.go({ beside: name || null }) })))}
       ${hint(html`<a href=${to}>${name}</a> ·
         <a href=${this.#linkOfRun("/sentences", { head })}>Search sentences with it</a>`)}`;
   }
@@ -733,12 +714,7 @@ export class Atlas {
     return this.#link(`/head/${this.state.head}/examples`, of);
   }
 
-  // On what words the chosen head is right, and what it finds instead: below all columns.
-  #breakdowns() {
-    if (!this.examples?.dependents) return null;
-    return html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">${this.#bars()}</section>`;
-  }
-
+  // On what words the chosen head is right, and what it finds instead.
   #bars() {
     const { examples } = this;
     const toExamples = (breakdown, value) => this.#toExamples(examples, breakdown, value);

@@ -3,7 +3,10 @@ import { html, svg } from "./dom.js";
 import { wide } from "./forms.js";
 import { headName, step, written } from "./measures.js";
 
-export const headsOf = (run) => Array.from({ length: run.heads }, (_, at) => at + 1);
+const headsOf = (run) => Array.from({ length: run.heads }, (_, at) => at + 1);
+
+export const namesOf = (run) => run.layer_numbers.flatMap((layer) => (
+  headsOf(run).map((head) => headName(layer, head))));
 
 // The scale of the colours of a grid.
 export function scale(ends, isShare) {

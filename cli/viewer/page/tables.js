@@ -129,7 +129,6 @@ export async function analysisView(context) {
     context.note("The picture is published only for the default settings; the command below draws it for"
       + " these.");
   }
-  const notes = analysis.notes.filter((note) => !note.includes("is a word of SQL"));
   return {
     title: name, heading: html`${title} <code>${name}</code>`,
     command: unknown ? null : rowsCommand(context, name, given), frame, files, plotCommand,
@@ -141,26 +140,19 @@ export async function analysisView(context) {
       ${picture && wide("Picture", image(picture, `${title}: a picture of the table below`, "eager"))}
       ${rows}
       ${frame && !frame.height && analysis.empty ? html`<p>${capitalised(analysis.empty)}.</p>` : null}
-      ${notes.length ? html`<h2>Notes</h2>${notes.map((note) => html`<p>${capitalised(note)}</p>`)}` : null}`,
+      ${analysis.notes.length ? html`<h2>Notes</h2>${analysis.notes.map((note) => html`<p>${capitalised(note)}</p>`)}` : null}`,
   };
 }
 
 export const capitalised = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-const unquoted = (text) => text.replace(/^'+|'+$/g, "");
-
 function parameterForm(context, { parameters }, isOpen) {
   if (!parameters.length) return null;
-  const box = ({ name, names_run: namesRun, choices, type, help, default: usual }) => {
+  const box = ({ name, names_run: namesRun, choices, usual, help }) => {
     const [label, given] = [inWords(name), context.given[name] ?? ""];
     if (namesRun) return runBox(context, given, name, label);
-    const values = type === "boolean" && !choices.length ? ["true", "false"] : choices;
-    if (!values.length) {
-      const placeholder = usual === "null" ? "" : unquoted(usual);
-      return field(label, name, given, { placeholder, size: 12, help });
-    }
-    const written = { false: "no", true: "yes", null: "none" }[usual] ?? unquoted(usual);
-    return choice(label, name, [["", `default: ${written}`], ...values], given, { help });
+    return choices.length ? choice(label, name, [["", `default: ${usual || "none"}`], ...choices], given, { help })
+      : field(label, name, given, { placeholder: usual, size: 12, help });
   };
   return html`<details class="parameters" .open=${isOpen}><summary>Parameters</summary>
     <form>${parameters.map(box)}<button>Show</button></form></details>`;
@@ -202,22 +194,12 @@ export async function contentsView(context) {
   const { size, format, runs, tables } = await context.connector.get("/contents.json");
   const toAtlas = { name: (row) => context.link("/", { run: row.name }) };
   const part = ({ caption, name, frame }, links) => html`<h2>${caption}</h2>
-    ${table(context, legible(new Frame(frame)), caption, { name, links })}`;
+    ${table(context, new Frame(frame), caption, { name, links })}`;
   return {
     command: command(context, "info"),
     content: html`<p>${size}, format ${format}.</p>
-      ${runs.values[0].length ? part({ caption: "Runs", name: "runs", frame: runs }, toAtlas)
+      ${runs.columns.length ? part({ caption: "Runs", name: "runs", frame: runs }, toAtlas)
         : html`<h2>Runs</h2><p>The bank has no runs yet. Type: attnbank ingest CORPUS --model MODEL</p>`}
-      ${tables.filter(({ frame }) => frame.values[0].length).map((own) => part(own))}`,
+      ${tables.map((own) => part(own))}`,
   };
-}
-
-// A frame with separators in counts, with short digests, and without empty columns.
-function legible(frame) {
-  const { columns, values } = frame.select((_, own) => own.some((value) => value !== null && value !== ""));
-  const cell = (value, { name, kind }) => (
-    kind === "integer" && value !== null && name !== "id" && !name.endsWith("seed") ? thousands(value)
-      : /^[0-9a-f]{64}$/.test(value) ? `${value.slice(0, 12)}…` : value);
-  const cells = values.map((own, at) => own.map((value) => cell(value, columns[at])));
-  return new Frame({ columns, values: cells });
 }
