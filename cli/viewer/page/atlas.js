@@ -2,7 +2,7 @@
 // wrong. All three are linked: what is chosen in one changes the others, and stands in the address. The
 // page of one head is the same without the grid.
 import { brush } from "./brush.js";
-import { command, pictureOf, rowsCommand, shell } from "./commands.js";
+import { command, commandsOf, shell } from "./commands.js";
 import { Context, runNamed, thousands } from "./context.js";
 import { html, render } from "./dom.js";
 import {
@@ -372,8 +372,7 @@ export class Atlas {
       view.command = command(context, `score ${shell(request)}`, options);
     } else {
       const { analysis, parameters, columnValues, frame } = grid;
-      view.command = rowsCommand(context, analysis, parameters, columnValues);
-      view.plotCommand = pictureOf(context, analysis, parameters, frame, { stretch }).plotCommand;
+      Object.assign(view, commandsOf(context, analysis, parameters, frame, { columnValues, stretch }));
     }
     return tools(context, view);
   }
@@ -571,8 +570,10 @@ export class Atlas {
       ${this.#losses(head).map(hint)}
       ${drawProfile(profileOf(data, head, other), other && profileOf(data, other, head), this.#judged() ?? state, choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
-      ${this.#cached("beside", [state], () => hint(choice("Compare with head", "beside", ["", ...namesOf(state.run)],
-        other ?? "", { change: (name) => this.go({ beside: name || null }) })))}
+      ${this.#cached("beside", [state], () => hint(choice(
+        "Compare with head", "beside", [["", "none"], ...namesOf(state.run)], other ?? "",
+        { change: (name) => this.go({ beside: name || null }) },
+      )))}
       ${hint(html`<a href=${to}>${name}</a> ·
         <a href=${this.#linkOfRun("/sentences", { head })}>Search sentences with it</a>`)}`;
   }

@@ -28,32 +28,21 @@ export function command(context, what, options = {}) {
   return parts.join(" ");
 }
 
-// The command that prints the rows of an analysis, or only those with these values in columns.
-export function rowsCommand(context, name, given, columnValues = {}) {
+// The commands that print the rows of an analysis, or only those with these values in columns, and that draw it with
+// some options.
+export function commandsOf(context, name, given, frame, { columnValues = {}, ...drawing } = {}) {
+  const { plot, parameters } = context.bank.analyses[name];
+  const isSwitch = (key) => parameters.some(({ name: known, type }) => known === key && type === "boolean");
+  const options = Object.fromEntries(Object.entries(given).map(([key, value]) => (
+    isSwitch(key) && value ? [String(value) === "true" ? key : `no_${key}`, true] : [key, value])));
   const conditions = Object.entries(columnValues).map(([key, value]) => `${key} = ${literal(value)}`);
-  if (!conditions.length) return command(context, `query ${name}`, asOptions(context, name, given));
   const values = Object.entries(given).filter(([, value]) => value !== null)
     .map(([key, value]) => `${key} := ${literal(value)}`);
   const statement = `from ${name}(${values.join(", ")}) where ${conditions.join(" and ")}`;
-  return command(context, `sql ${shell(statement)}`);
-}
-
-function asOptions(context, name, given) {
-  const { parameters } = context.bank.analyses[name];
-  const isSwitch = (key) => parameters.some(({ name: known, type }) => known === key && type === "boolean");
-  return Object.fromEntries(Object.entries(given).map(([key, value]) => (
-    isSwitch(key) && value ? [String(value) === "true" ? key : `no_${key}`, true] : [key, value])));
-}
-
-// The picture of an analysis: its files, and the command that draws it.
-export function pictureOf(context, name, given, frame, options = {}) {
-  if (!context.bank.analyses[name].plot || !frame.height || frame.undrawn) return {};
-  const path = `/answers/any/${name}`;
-  const { connector } = context;
+  const isWhole = !conditions.length;
+  const isDrawn = plot && frame?.height && !frame.undrawn;
   return {
-    files: { ...connector.files(path, given, ["csv"]), ...connector.files(path, { ...given, ...options }) },
-    plotCommand: command(context, `plot ${name}`, {
-      ...asOptions(context, name, given), ...options, output: `${name}.svg`,
-    }),
+    command: isWhole ? command(context, `query ${name}`, options) : command(context, `sql ${shell(statement)}`),
+    plotCommand: isDrawn ? command(context, `plot ${name}`, { ...options, ...drawing, output: `${name}.svg` }) : null,
   };
 }

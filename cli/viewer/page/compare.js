@@ -1,7 +1,6 @@
 // Two runs: their grids on one scale, the difference, each head of one against the other's, and the
 // best heads of both on the words that they share.
-import { Frame } from "./cells.js";
-import { command, pictureOf, rowsCommand, shell } from "./commands.js";
+import { command, commandsOf, shell } from "./commands.js";
 import { html, render, svg } from "./dom.js";
 import { changesOf, exampleLink, KEY, widthIn } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
@@ -12,9 +11,8 @@ import { ARROWS } from "./profile.js";
 import { table } from "./tables.js";
 
 // The columns of the table; the file of it has more.
-const COLUMNS = ["relation", "n", "head_a", "accuracy_a", "head_b", "accuracy_b", "difference", "p_corrected",
-  "difference_low", "difference_high"];
-const kindOf = (name) => (name === "n" ? "integer" : /relation|head/.test(name) ? "text" : "float");
+const COLUMNS = ["relation", "n", "head_a", "accuracy_a", "head_b", "accuracy_b", "difference", "difference_low",
+  "difference_high", "p_corrected"];
 
 export async function compareView(context) {
   const { bank } = context;
@@ -41,24 +39,14 @@ export async function compareView(context) {
   const best = frame?.rows.find((row) => row.relation === state.relation); // heads of both runs
   const toHead = (run, { relation, direction } = measure.has_relation ? state : {}) => (name) => (
     context.link(`/head/${name}`, { run, relation, direction }));
-  const toBest = (run, relation, text) => { // a head with the arrow of its direction
-    const [name, arrow] = text.split(" ");
-    return toHead(run, { relation, direction: Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) })(name);
-  };
-  const rows = frame?.rows.map((row) => ({
-    ...row, head_a: `${headName(row.layer_a, row.head_a)} ${ARROWS[row.direction_a]}`,
-    head_b: `${headName(row.layer_b, row.head_b)} ${ARROWS[row.direction_b]}`,
-  }));
+  const arrowed = (layer, head, direction) => `${headName(layer, head)} ${ARROWS[direction]}`;
   const side = ({ run, name, grid, why }) => html`<section><h2><bdi>${name}</bdi></h2>
     ${grid?.frame.notes.map(note)}
     ${grid ? gridOf(run, grid.values, {
       ends, isShare: grid.isShare, caption: `${grid.title}: ${name}`, to: toHead(name),
     }) : html`<p>${why}</p>`}</section>`;
   return {
-    frame, isDrawn: grids.length > 0, ...(frame ? {
-      command: rowsCommand(context, "compare_runs", runs),
-      plotCommand: pictureOf(context, "compare_runs", runs, frame).plotCommand,
-    } : {}),
+    frame, isDrawn: grids.length > 0, ...(frame ? commandsOf(context, "compare_runs", runs, frame) : {}),
     after: (main) => best && showChanges(context, best, main.querySelector(".changes")),
     content: html`<form>
         ${runBox(context, runs.run_a, "run_a", "First run")}
@@ -73,11 +61,13 @@ export async function compareView(context) {
       <h2>The best head for each relation</h2>
       ${hint("On the words that both runs share and that did not choose the heads (n); the arrow is the direction.")}
       ${faultBox(error)}
-      ${frame ? table(context, Frame.of(rows, COLUMNS.map((name) => [name, kindOf(name)])), "Both runs", { links: {
-        relation: ({ relation }) => context.link("/compare", { ...context.given, relation }),
-        head_a: (row) => toBest(runs.run_a, row.relation, row.head_a),
-        head_b: (row) => toBest(runs.run_b, row.relation, row.head_b),
-      } }) : null}`,
+      ${frame ? table(context, frame, "Both runs", {
+        shows: COLUMNS, links: { relation: ({ relation }) => context.link("/compare", { ...context.given, relation }) },
+        texts: {
+          head_a: (row) => arrowed(row.layer_a, row.head_a, row.direction_a),
+          head_b: (row) => arrowed(row.layer_b, row.head_b, row.direction_b),
+        },
+      }) : null}`,
   };
 }
 

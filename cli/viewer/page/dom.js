@@ -18,15 +18,13 @@ export function render(content, container) {
 }
 
 const containers = new WeakMap();
-const compiledTemplates = new WeakMap();
+const templates = new WeakMap();
 
 const PART = "data-part-";
 
-// The nodes of a template, with a comment or an attribute data-part-N for its N-th value.
+// A template with a comment or an attribute data-part-N, which has a name, for its N-th value.
 function compile({ strings, isSvg }) {
-  let compiled = compiledTemplates.get(strings);
-  if (compiled) return compiled;
-  const names = [];
+  if (templates.has(strings)) return templates.get(strings);
   let markup = "";
   strings.forEach((string, at) => {
     markup += string;
@@ -36,23 +34,20 @@ function compile({ strings, isSvg }) {
       return;
     }
     const [text, name] = /([@.]?[\w:-]+)=$/.exec(markup);
-    names[at] = name;
-    markup = `${markup.slice(0, -text.length)}${PART}${at}=""`;
+    markup = `${markup.slice(0, -text.length)}${PART}${at}="${name}"`;
   });
   const template = document.createElement("template");
   template.innerHTML = isSvg ? `<svg>${markup}</svg>` : markup;
   if (isSvg) template.content.replaceChildren(...template.content.firstChild.childNodes);
-  compiled = { template, names };
-  compiledTemplates.set(strings, compiled);
-  return compiled;
+  templates.set(strings, template);
+  return template;
 }
 
 // The elements of a template in the page, and its values.
 class Instance {
   constructor(content) {
-    const { template, names } = compile(content);
     this.strings = content.strings;
-    this.fragment = document.importNode(template.content, true);
+    this.fragment = document.importNode(compile(content).content, true);
     this.setters = [];
     this.values = [];
     const { SHOW_ELEMENT, SHOW_COMMENT } = NodeFilter;
@@ -62,13 +57,12 @@ class Instance {
     for (const node of nodes) {
       if (node.nodeType === Node.COMMENT_NODE) {
         const slot = new Slot(node);
-        this.setters[Number(node.data)] = (value) => slot.set(value);
+        this.setters[node.data] = (value) => slot.set(value);
         continue;
       }
-      for (const name of node.getAttributeNames().filter((own) => own.startsWith(PART))) {
+      for (const { name, value } of [...node.attributes].filter((own) => own.name.startsWith(PART))) {
         node.removeAttribute(name);
-        const at = Number(name.slice(PART.length));
-        this.setters[at] = attributeSetter(node, names[at]);
+        this.setters[name.slice(PART.length)] = attributeSetter(node, value);
       }
     }
   }

@@ -53,29 +53,27 @@ export const strongestList = (lines, link, run, head, width, target) => html`
 
 // Examples with their sentences in the inputs of a run, and the maps and peaks of a head there.
 export async function judgedLines(connector, run, head, { direction }, rows) {
-  const ids = [...new Set(rows.map(({ sentence }) => sentence))];
+  const ids = [...new Set(rows.flatMap(sentencesOf))];
   const sheets = ids.length
     ? await connector.get(`/sentences/${run.id}/${head}.json`, { sentences: ids.join(",") }) : [];
-  return rows.map((row) => ({ ...row, direction, sheet: sheets[ids.indexOf(row.sentence)] }));
+  return rows.map((row) => ({ ...row, direction, sheets: sentencesOf(row).map((id) => sheets[ids.indexOf(id)]) }));
 }
 
-// Mentions whose antecedent a head finds and misses; `counted` is its row of coreference_accuracy. The sentences
-// that a mention and its antecedents are in, which may be several of an input, become one line.
+// A mention and its antecedents may be in several sentences of an input, which become one line.
+const sentencesOf = ({ sentence, sentences = [sentence] }) => sentences;
+
+// Mentions whose antecedent a head finds and misses; `counted` is its row of coreference_accuracy.
 export async function antecedentsOf(connector, run, head, { kind, correct, n }, most) {
   const rows = await connector.get(`/antecedents/${run.id}/${head}.json`, { kind, most });
-  const ids = rows.flatMap((row) => row.sentences);
-  const parts = await judgedLines(connector, run, head, {}, ids.map((sentence) => ({ sentence })));
-  const sheets = new Map(parts.map(({ sentence, sheet }) => [sentence, sheet]));
-  // Of a sentence in several inputs the sheet has one, perhaps another one than the mention was judged in.
-  const isHere = ({ sequence, sentences }) => sentences.every((id) => sheets.get(id).sequence === sequence);
-  const lines = rows.filter(isHere).map((row) => {
-    const { sentence, dependent, sentences, position, gold_position: gold, predicted_position: predicted } = row;
-    const positions = sentences.flatMap((id) => new Frame(sheets.get(id).positions).rows
-      .filter((place) => place.sentence === id).map((place) => ({ ...place, sentence })));
-    const maps = sentences.flatMap((id) => sheets.get(id).maps);
-    const marks = { coreference: true, before: Math.min(sentence - sentences[0], 20), hit: `${sentence}:${dependent}` };
-    return { ...row, sheet: { maps, peaks: [] }, positions, places: [position, gold, predicted], marks };
-  });
+  const lines = (await judgedLines(connector, run, head, {}, rows))
+    // Of a sentence in several inputs the sheet has one, perhaps another one than the mention was judged in.
+    .filter(({ sequence, sheets }) => sheets.every((sheet) => sheet.sequence === sequence))
+    .map((row) => {
+      const { sentence, dependent, sentences, position, gold_position: gold, predicted_position: predicted } = row;
+      const before = Math.min(sentence - sentences[0], 20);
+      const marks = { coreference: true, before, hit: `${sentence}:${dependent}` };
+      return { ...row, places: [position, gold, predicted], marks };
+    });
   return { what: "antecedent", lines, total: n, counts: { right: correct, wrong: n - correct } };
 }
 
@@ -109,29 +107,30 @@ export function exampleLink(link, run, head, { relation, direction, what }, row,
 // Whether the head is right is what the bank counts: of a position with several words any. `places` are the
 // positions of the three marks, if they are not those of words of the sentence and of the peaks.
 function exampleLine(row, run, width, target, what = "head") {
-  const { sheet, sentence, dependent, gold: head, direction, breakdown, places } = row;
-  const positions = row.positions ?? new Frame(sheet.positions).rows;
+  const { sheets, sentence, dependent, gold: head, direction, breakdown, places } = row;
+  const positions = sheets.flatMap((sheet) => new Frame(sheet.positions).rows);
+  const maps = sheets.flatMap((sheet) => sheet.maps);
   const [own, gold] = places ?? [dependent, head].map((index) => (
     positions.find((word) => word.sentence === sentence && word.index === index)?.position ?? null));
   const isBackward = direction === "head_to_dependent" || (direction === "later_to_earlier" && gold > own);
   const isRight = breakdown === "right";
-  const peak = sheet.peaks.find(({ position }) => position === own);
+  const peak = sheets[0].peaks.find(({ position }) => position === own);
   const most = places ? places[2] : isBackward ? peak?.most_attending : peak?.most_attended;
   const predicted = isRight ? null : most ?? null;
   const pairWith = (position) => (isBackward ? [position, own] : [own, position]);
   // The weights of the judged arcs may not be stored.
   const weights = new Map([gold, predicted].map(pairWith).map((pair) => [pair.join(), [...pair, null]]));
-  for (const { from_position: from, weights: map } of sheet.maps) {
+  for (const { from_position: from, weights: map } of maps) {
     for (const [to, weight] of Object.entries(map)) weights.set(`${from},${to}`, [from, Number(to), weight]);
   }
-  const words = positions.filter((word) => word.is_shown && word.sentence === sentence)
+  const words = positions.filter((word) => word.is_shown && sentencesOf(row).includes(word.sentence))
     .map(({ position, text, index }) => ({ position, text, index }));
   const textAt = (at) => words.find(({ position }) => position === at)?.text ?? "a word that is not shown";
   const outcome = isRight ? "found" : `missed: ${predicted === null ? "nothing" : textAt(predicted)} instead`;
   const judged = dependent ? ` — ${textAt(own)}, ${what} ${textAt(gold)}: ${outcome}` : "";
   const targets = positions.filter(({ is_special: isSpecial, position: at }) => (
     isSpecial && { cls: !at, first: !at, sep: at }[target]));
-  const shares = new Map(targets.length ? sheet.maps.map(({ from_position: from, weights: map }) => (
+  const shares = new Map(targets.length ? maps.map(({ from_position: from, weights: map }) => (
     [from, targets.reduce((sum, { position }) => sum + (map[position] ?? 0), 0)])) : []);
   const record = {
     words: withMarks(words, { own, gold, predicted }), mentions: [], isBackward,

@@ -26,7 +26,8 @@ class Server extends Connector {
   }
 
   // The addresses of a record as files.
-  files(path, parameters, kinds = ["svg", "pdf", "png"]) {
+  files(path, parameters) {
+    const kinds = ["csv", "svg", "pdf", "png"];
     return Object.fromEntries(kinds.map((kind) => [kind, withQuery(`${path}.${kind}`, parameters)]));
   }
 

@@ -1,6 +1,6 @@
 // The heads in a plane: near each other where they attend alike.
 import { brush } from "./brush.js";
-import { pictureOf, rowsCommand } from "./commands.js";
+import { commandsOf } from "./commands.js";
 import { html, render, svg } from "./dom.js";
 import { attempt } from "./fault.js";
 import { button, faultBox, hint, measureBoxes, runBox, runLine, wide } from "./forms.js";
@@ -32,7 +32,6 @@ export async function mapView(context) {
     connector.get(`/maps/${run.id}.json`),
     state.by ? attempt(() => valuesOf(bank, run, state, { mayLoad: true })) : [],
   ]);
-  const given = { run: run.name };
   const kindMark = (shape, colour, size) => svg`<svg viewBox="-1.3 -1.3 2.6 2.6" width=${size} height=${size}
     aria-hidden="true"><path d=${shape} class=${colour}></path></svg>`;
   const to = (name) => context.link(`/head/${name}`, { run: context.run });
@@ -55,8 +54,7 @@ export async function mapView(context) {
       ${kindMark(shape, colour, 16)}<span>${kind}</span></a></td>`;
   };
   return {
-    frame, answered: run.name, isDrawn: true, command: rowsCommand(context, "figure_6", given),
-    plotCommand: pictureOf(context, "figure_6", given, frame).plotCommand,
+    frame, answered: run.name, isDrawn: true, ...commandsOf(context, "figure_6", { run: run.name }, frame),
     content: html`${form}${faultBox(error)}
       ${grid ? html`<p>${grid.title}. ${grid.remark}</p>${scale(grid.ends, grid.isShare)}` : null}
       <ul class="kinds">${map.kinds.map(([colour, shape, kind]) => (

@@ -1,7 +1,7 @@
 // Rows as a table with pages, and the views that are made of one: an analysis, SQL, the contents of
 // the bank.
 import { columnsAsText, Frame, groupBy } from "./cells.js";
-import { command, pictureOf, rowsCommand, shell } from "./commands.js";
+import { command, commandsOf, shell } from "./commands.js";
 import { thousands } from "./context.js";
 import { html } from "./dom.js";
 import { attempt, Fault } from "./fault.js";
@@ -9,17 +9,18 @@ import { choice, definitions, faultBox, field, hint, inWords, note, runBox, runL
 
 const LONGEST_CELL = 2000;
 
-// The page of a frame. `links` make an address from a row, by column; `hides` are columns left out.
-export function table(context, frame, caption, { links = {}, hides = [], name = "page" } = {}) {
+// The page of a frame. `links` make an address from a row, by column, `texts` what stands in the cell; `shows` are the
+// only columns, and `hides` are left out.
+export function table(context, frame, caption, { links = {}, texts = {}, shows, hides = [], name = "page" } = {}) {
   if (!frame.height) return html`<p>No rows.</p>`;
   const paging = context.paging(frame.height, { name, more: frame.is_cut });
   const page = frame.slice(paging.from, paging.to);
   const isShown = ({ name: column }, values) => (
-    !hides.includes(column) && (column !== "run" || new Set(values).size > 1));
+    (shows?.includes(column) ?? !hides.includes(column)) && (column !== "run" || new Set(values).size > 1));
   const columns = columnsAsText(page.select(isShown));
   const targets = { ...usualLinks(context, page), ...links };
   const cell = (column, row, at) => {
-    const text = column.cells[at];
+    const text = texts[column.name]?.(row) ?? column.cells[at];
     const href = text ? targets[column.name]?.(row) : null;
     const cut = html`<bdi>${text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text}</bdi>`;
     return html`<td class=${numberClass(column)}>${href ? html`<a href=${href}>${cut}</a>` : cut}</td>`;
@@ -121,9 +122,11 @@ export async function analysisView(context) {
     }
     for (const key of Object.keys(given)) context.text(key);
     const frame = await context.query(name, given);
-    return { frame, rows: table(context, frame, title), ...pictureOf(context, name, given, frame) };
+    return { frame, rows: table(context, frame, title) };
   });
-  const { frame, rows, files, plotCommand } = answer ?? {};
+  const { frame, rows } = answer ?? {};
+  const commands = unknown ? {} : commandsOf(context, name, given, frame);
+  const { plotCommand } = commands;
   const picture = plotCommand ? connector.picture(name, given) : null;
   if (plotCommand && !picture) {
     context.note("The picture is published only for the default settings; the command below draws it for"
@@ -131,8 +134,8 @@ export async function analysisView(context) {
   }
   return {
     title: name, heading: html`${title} <code>${name}</code>`,
-    command: unknown ? null : rowsCommand(context, name, given), frame, files, plotCommand,
-    isDrawn: picture !== null,
+    frame, ...commands, isDrawn: picture !== null,
+    files: plotCommand ? connector.files(`/answers/any/${name}`, given) : null,
     content: html`<p>${analysis.paper}</p>
       ${parameterForm(context, analysis, Object.keys(given).length > 0 || fault !== null)}
       ${faultBox(fault ?? frame.undrawn)}${fault && !given.run ? ableRuns(context, name) : null}

@@ -1,19 +1,19 @@
 // Requests in Grew's language: those of the bank were compiled when it was published; others are
 // compiled here by the same compiler, in Python, which is loaded when somebody types one.
-import { attempt, Fault } from "viewer/fault.js";
+import { Fault } from "viewer/fault.js";
 
 // Load the compiler: a function from JSON to JSON (cli/viewer/in_browser.py).
 export async function loadCompiler(pages, tell) {
   tell("Loading the query engine…");
-  const [compile, fault] = await attempt(() => compilerIn(`${pages}pyodide/`)).catch(({ message }) => [
-    null, new Fault(
-      `The compiler of requests cannot be loaded: ${message}`,
-      "Reload the page, or choose a request from the list.",
-    ),
-  ]);
-  tell("");
-  if (fault) throw fault;
-  return compile;
+  try {
+    return await compilerIn(`${pages}pyodide/`);
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    const fact = `The compiler of requests cannot be loaded: ${error.message}`;
+    throw new Fault(fact, "Reload the page, or choose a request from the list.");
+  } finally {
+    tell("");
+  }
 }
 
 async function compilerIn(home) {
