@@ -6,13 +6,13 @@ import { command, commandsOf, shell } from "./commands.js";
 import { Context, runNamed, thousands } from "./context.js";
 import { html, render } from "./dom.js";
 import {
-  antecedentsOf, changesOf, dependentBars, errorBars, exampleList, examplesOf, examplesOfBothKinds, strongestList,
-  strongestOf,
+  antecedentsOf, breakdownsOf, changesOf, exampleList, examplesOf, examplesOfBothKinds, strongestList, strongestOf,
 } from "./examples.js";
 import { attempt, Fault } from "./fault.js";
 import { examplesOfRequest } from "./find.js";
 import {
   button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
+  tick,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
 import { gridOf, namesOf, smallGrids } from "./grids.js";
@@ -123,22 +123,21 @@ export class Atlas {
       state.head = this.name;
     }
     this.faults = [];
-    const check = (name, isRight) => {
-      if (!state[name]) return;
+    const checks = {
+      direction: (name) => context.choice(name, directionsOf(bank, run)),
+      kind: (name) => context.choice(name, MENTIONS.map(([kind]) => kind)),
+      head: (name) => checkHead(run, pairOf(state[name])),
+      beside: (name) => checkHead(run, pairOf(state[name])),
+      by: (name) => context.choice(name, ["gain", "request", ...bank.measures.keys()]),
+    };
+    for (const [name, check] of Object.entries(checks)) {
       try {
-        isRight();
+        if (state[name]) check(name);
       } catch (fault) {
         this.faults.push(fault);
         state[name] = null;
       }
-    };
-    check("direction", () => context.choice("direction", directionsOf(bank, run)));
-    check("kind", () => context.choice("kind", MENTIONS.map(([kind]) => kind)));
-    for (const name of ["head", "beside"]) check(name, () => checkHead(run, pairOf(state[name])));
-    check("by", () => {
-      if (["gain", "request"].includes(state.by) || bank.measures.has(state.by)) return;
-      throw new Fault(`by cannot be ${state.by}.`, "Choose a measure from the list.");
-    });
+    }
     state.direction ??= bank.directions[0];
     if (!state.by || (state.by === "relation" && !state.relation)) {
       // While it is computed, the heads stand there without values.
@@ -340,7 +339,7 @@ export class Atlas {
           "sentences", [grid, state, data, examples, strongest, this.shared, this.lost], () => this.#sentences(),
         )}</section>
         ${examples?.dependents ? html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">
-          ${this.#cached("breakdowns", [state, data, examples], () => this.#bars())}</section>` : null}
+          ${this.#cached("breakdowns", [state, data, examples], () => this.#breakdowns())}</section>` : null}
       </div>
       ${grid ? this.#cached("tools", [grid, state], () => this.#tools()) : null}`;
   }
@@ -353,7 +352,7 @@ export class Atlas {
       ${this.#controls()}
       <div class="columns">
         <section class="atlas-head as-file">${this.#head()}
-          ${examples?.dependents ? this.#bars() : null}</section>
+          ${examples?.dependents ? this.#breakdowns() : null}</section>
         <section class="atlas-sentences as-file">${this.#sentences()}</section>
         ${tables}</div>
       ${data ? tools(context, {
@@ -482,9 +481,8 @@ export class Atlas {
       },
     })}
       ${by === "gain" && this.grid ? this.#gains() : null}
-      ${hint(html`<label class="tick"><input type="checkbox" .checked=${stretch}
-        @change=${({ target }) => this.go({ stretch: target.checked })}> Rescale colours to these
-        values</label>`)}`;
+      ${hint(tick("Rescale colours to these values", "stretch", stretch, ({ target }) => (
+        this.go({ stretch: target.checked }))))}`;
   }
 
   // All heads by the gain of their best relation, and the relations that no head finds.
@@ -715,11 +713,9 @@ export class Atlas {
     return this.#link(`/head/${this.state.head}/examples`, of);
   }
 
-  // On what words the chosen head is right, and what it finds instead.
-  #bars() {
+  #breakdowns() {
     const { examples } = this;
     const toExamples = (breakdown, value) => this.#toExamples(examples, breakdown, value);
-    return html`${dependentBars(examples, this.#scoreOf(this.state.head), toExamples)}
-      ${errorBars(examples.errors, toExamples)}`;
+    return breakdownsOf(examples, this.#scoreOf(this.state.head), toExamples);
   }
 }

@@ -159,35 +159,29 @@ export const widthIn = (element, most = 620) => Math.max(300, Math.min(most, ele
 
 const MOST = 4; // bars of a kind
 
-// The accuracy of a head by properties of the dependent; `score` has the best fixed offset, if that is known, and
-// `toExamples` makes the address of the words of a bar.
-export const dependentBars = ({ dependents, direction }, score, toExamples) => bars(
-  "How often it is right, by the dependent", dependents, "right",
-  [["of order", "by its side"], ["of upos", "by its part of speech"]], (row) => ({
-    kind: row.breakdown, share: row.share, label: `${percent(row.share)} of ${thousands(row.n)}`,
-    title: `${row.correct} of ${row.n} found`, href: toExamples(row.breakdown, row.value),
-  }), distanceCurve(dependents.filter((row) => row.breakdown === "of distance"), direction, score?.offset, toExamples),
-);
-
-// The commonest wrong words of each kind.
-export const errorBars = (rows, toExamples) => bars("What it finds instead, the commonest", rows, "wrong", [
-  ["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"],
-], (row) => ({
-  kind: row.breakdown, share: row.share, label: thousands(row.n),
-  title: `${row.n} errors, ${percent(row.share)} of all`, href: toExamples(row.breakdown, row.value),
-}));
-
-function bars(heading, rows, colour, kinds, barOf, curve = null) {
-  if (!rows.length) return null;
-  const bar = ({ value, share, label, title, href }) => html`<div class="bar" title=${`${value}: ${title}`}>
-    ${href ? html`<a href=${href}>${value}</a>` : html`<span>${value}</span>`}
+// On what words a head is right, and what it finds instead, the commonest; `score` has the best fixed offset, if known,
+// and `toExamples` makes the address of the words of a bar.
+export function breakdownsOf({ dependents, errors, direction }, score, toExamples) {
+  const bar = ({ breakdown, value, share }, kind, label, title) => html`<div class="bar" title=${`${value}: ${title}`}>
+    <a href=${toExamples(breakdown, value)}>${value}</a>
     ${svg`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-      <rect class=${colour} width=${100 * share} height="10"></rect></svg>`}
+      <rect class=${kind} width=${100 * share} height="10"></rect></svg>`}
     <span class="number">${label}</span></div>`;
-  const all = rows.map((row) => ({ value: row.value, ...barOf(row) }));
-  return html`<div><h3>${heading}</h3>
-    <div class=${`bars ${colour}`}>${kinds.map(([kind, caption]) => html`<figure><figcaption>${caption}</figcaption>
-      ${all.filter((row) => row.kind === kind).slice(0, MOST).map(bar)}</figure>`)}${curve}</div></div>`;
+  const right = (row) => bar(
+    row, "right", `${percent(row.share)} of ${thousands(row.n)}`, `${row.correct} of ${row.n} found`,
+  );
+  const wrong = (row) => bar(row, "wrong", thousands(row.n), `${row.n} errors, ${percent(row.share)} of all`);
+  const of = (rows, kind) => rows.filter(({ breakdown }) => breakdown === kind);
+  const figure = (rows, draw, kind, caption) => html`<figure><figcaption>${caption}</figcaption>
+    ${of(rows, kind).slice(0, MOST).map(draw)}</figure>`;
+  return html`${dependents.length ? html`<div><h3>How often it is right, by the dependent</h3><div class="bars right">
+      ${figure(dependents, right, "of order", "by its side")}
+      ${figure(dependents, right, "of upos", "by its part of speech")}
+      ${distanceCurve(of(dependents, "of distance"), direction, score?.offset, toExamples)}</div></div>` : null}
+    ${errors.length ? html`<div><h3>What it finds instead, the commonest</h3><div class="bars wrong">
+      ${figure(errors, wrong, "relation", "by relation")}
+      ${figure(errors, wrong, "upos", "by part of speech")}
+      ${figure(errors, wrong, "distance", "by distance from the dependent")}</div></div>` : null}`;
 }
 
 // All examples of one kind (right, wrong, or one kind of error), page by page.

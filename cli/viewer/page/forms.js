@@ -22,8 +22,8 @@ export function choice(label, name, options, chosen, { help = null, change = nul
     @change=${(event) => change?.(event.target.value)}>${groups}</select></label>`;
 }
 
-export const tick = (label, name, isTicked) => html`<label class="tick"><input type="checkbox" name=${name}
-  value="1" .checked=${isTicked}> ${label}</label>`;
+export const tick = (label, name, isTicked, change = null) => html`<label class="tick"><input type="checkbox"
+  name=${name} value="1" .checked=${isTicked} @change=${change}> ${label}</label>`;
 
 // A field of text; `size` is its width in characters, Infinity for one that is as wide as the form.
 export function field(label, name, value, { placeholder, size, help, mode } = {}) {

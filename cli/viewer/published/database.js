@@ -131,11 +131,7 @@ export class Database {
 
   // The rows of a statement as objects; `values` are what its getvariable('name') give.
   async rows(statement, values = {}) {
-    const table = await this.#run(statement, values);
-    const names = table.schema.fields.map((field) => field.name);
-    return table.toArray().map((row) => Object.assign(
-      Object.create(null), Object.fromEntries(names.map((name) => [name, plain(row[name])])),
-    ));
+    return (await this.#run(statement, values)).toArray().map(plain);
   }
 
   // The rows of anyone's SELECT as a frame: columns with a kind, and their values. Whatever else
@@ -210,16 +206,15 @@ function kindOf(type) {
   return type === "BOOLEAN" ? "boolean" : "text";
 }
 
-// A value of Arrow as one of JavaScript.
+// A value of Arrow, or a row of its values, as one of JavaScript.
 function plain(value) {
   if (typeof value === "bigint") return Number(value);
-  if (value === null || value === undefined || typeof value !== "object") return value ?? null;
+  if (value === null || typeof value !== "object") return value ?? null;
   if (value instanceof Uint8Array) {
     return Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
-  if (typeof value.toArray === "function" || ArrayBuffer.isView(value)) return Array.from(value, plain);
-  if (typeof value.toJSON !== "function") return value;
-  const fields = Object.entries(value.toJSON()).map(([name, field]) => [name, plain(field)]);
+  if (value[Symbol.toStringTag] !== "Row") return Array.from(value, plain);
+  const fields = Array.from(value, ([name, field]) => [name, plain(field)]);
   return Object.assign(Object.create(null), Object.fromEntries(fields));
 }
 
