@@ -106,8 +106,11 @@ class Slot {
     if (value === null || value === undefined || value === false || value === "") this.clear();
     else if (Array.isArray(value)) this.#setItems(value);
     else if (value.strings) this.#setTemplate(value);
-    else if (value instanceof Node) this.#setNode(value);
-    else this.#setText(String(value));
+    else if (value !== this.content) {
+      this.clear();
+      this.content = value;
+      this.end.before(value);
+    }
   }
 
   clear() {
@@ -115,23 +118,6 @@ class Slot {
     this.slots = null; // of a list
     this.instance = null;
     this.content = null;
-    this.text = null;
-  }
-
-  #setText(text) {
-    if (!this.text) {
-      this.clear();
-      this.text = new Text();
-      this.end.before(this.text);
-    }
-    if (this.text.data !== text) this.text.data = text;
-  }
-
-  #setNode(node) {
-    if (this.content === node) return;
-    this.clear();
-    this.content = node;
-    this.end.before(node);
   }
 
   #setTemplate(content) {
