@@ -24,7 +24,7 @@ export class Places {
   }
 
   go(address) {
-    this.push(address);
+    if (address !== this.address()) this.push(address);
     this.#show();
   }
 
