@@ -30,6 +30,7 @@ class App {
   name = document.title;
   statements = new Set([EXAMPLE]);
   turn = 0;
+  lost = null; // why DuckDB could not be loaded
 
   // `places` reads and makes addresses, and tells of new ones.
   constructor(main, connector, places) {
@@ -89,10 +90,10 @@ class App {
     const isEmpty = !this.main.children.length;
     if (isEmpty) render(html`<h1>${title ?? ""}</h1>${hint("Loading…")}`, this.main);
     const context = new Context(this, path, given);
-    const [made, fault] = await attempt(async () => {
+    const [made, fault] = await attemptAll(() => {
       if (!make) throw new Fault("There is no such page.");
       return make(context);
-    }).catch((error) => [null, unexpected(error, `unexpected ${error.name}`)]);
+    });
     const view = made ? { title, ...made } : { title: title ?? "Page not found", content: faultBox(fault) };
     if (turn !== this.turn) return null;
     const resume = focusIn(this.main);
@@ -129,7 +130,7 @@ class App {
   // Load what a published bank is asked with, then show the view again with what needed it.
   async loadBank() {
     this.main.setAttribute("aria-busy", "true");
-    await attempt(() => this.connector.open());
+    [, this.lost] = await attempt(() => this.connector.open());
     await this.show();
   }
 
@@ -160,18 +161,17 @@ function focusIn(main) {
   };
 }
 
-// An error that nobody foresaw, to show to the reader.
-function unexpected(error, what) {
+// As `attempt`; an error that nobody foresaw is shown to the reader, too.
+const attemptAll = (make) => attempt(make).catch((error) => {
   console.error(error);
-  return new Fault(`${what}: ${error.message}`);
-}
+  return [null, new Fault(`unexpected ${error.name}: ${error.message}`)];
+});
 
 // Show the pages of a bank, or why they cannot be shown.
 export async function open(connector, places) {
   const main = document.getElementById("content");
   const app = new App(main, connector, places);
-  const [, fault] = await attempt(() => app.start())
-    .catch((error) => [null, unexpected(error, "This page cannot be shown")]);
+  const [, fault] = await attemptAll(() => app.start());
   if (!fault) return;
   render(html`<h1>${app.name}</h1>${faultBox(fault)}`, main);
   main.removeAttribute("aria-busy");

@@ -336,7 +336,8 @@ export class Atlas {
         <section class="atlas-head" aria-label="One head">
           ${brushed.size ? this.#mean() : this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#cached(
-          "sentences", [grid, state, data, examples, strongest, this.shared, this.lost], () => this.#sentences(),
+          "sentences", [grid, state, data, examples, strongest, this.shared, this.lost, this.app.lost],
+          () => this.#sentences(),
         )}</section>
         ${examples?.dependents ? html`<section class="atlas-breakdowns" aria-label="Where it is right and wrong">
           ${this.#cached("breakdowns", [state, data, examples], () => this.#breakdowns())}</section>` : null}
@@ -648,12 +649,6 @@ export class Atlas {
       ${hint(button(`Back to head ${state.head}`, close))}`;
   }
 
-  async #goLive() {
-    const [, fault] = await attempt(() => this.connector.open());
-    if (fault) this.#set({ lost: fault });
-    else await this.show({ ...this.state });
-  }
-
   #sentences() {
     const { state: { run, head, by }, examples, strongest, data, grid } = this;
     const search = (pattern) => this.#linkOfRun("/sentences", { head, pattern });
@@ -670,7 +665,7 @@ export class Atlas {
       return section(hint(`Head ${head} finds no relation significantly more often than a fixed offset.`));
     }
     if (!examples && !strongest && !this.connector.isLive) {
-      return section(html`${faultBox(this.lost)}${showSentences(() => this.#goLive())}`);
+      return section(showSentences(this.app));
     }
     if (this.lost) return section(faultBox(this.lost));
     if (!examples && !strongest) return section(hint("Loading…"));

@@ -142,7 +142,7 @@ async function showChanges(context, row, section) {
     if (section.isConnected) render(html`<h2>Words that changed: ${relation}</h2>${content}`, section);
   };
   if (a.run.corpus !== b.run.corpus) return null;
-  if (!connector.isLive) return draw(showSentences(() => app.loadBank()));
+  if (!connector.isLive) return draw(showSentences(app));
   draw(hint("Loading…"));
   const [changes, fault] = await attempt(() => changesOf(connector, relation, sides, EXAMPLES));
   if (fault) return draw(faultBox(fault));

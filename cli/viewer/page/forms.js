@@ -98,7 +98,7 @@ export const runLine = (run) => (run ? html`<p class="run">Run: <bdi>${run}</bdi
 export const wide = (label, content) => html`<div class="wide" tabindex="0" role="region"
   aria-label=${label}>${content}</div>`;
 
-// What a published page offers before it has loaded DuckDB.
-export const showSentences = (load) => html`
-  <p>${button("Show sentences", load, "load")}</p>
+// What a published page offers before it has loaded DuckDB, and why that failed.
+export const showSentences = (app) => html`${faultBox(app.lost)}
+  <p>${button("Show sentences", () => app.loadBank(), "load")}</p>
   ${hint("This loads DuckDB (9 MB), and reads parts of the bank.")}`;
