@@ -111,7 +111,8 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
     return {
         "name": name,
         "runs": [
-            _run_record(bank, run, rows[run.id], controls) | {"ablation": each.get(run.id)}
+            _run_record(bank, run, rows[run.id], controls, unanswered)
+            | {"ablation": each.get(run.id)}
             for run in runs
         ],
         "choices": bank.choices().to_dicts(),
@@ -140,9 +141,13 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
 
 
 def _run_record(
-    bank: Bank, run: Run, row: Mapping[str, Any], controls: Mapping[int, int]
+    bank: Bank,
+    run: Run,
+    row: Mapping[str, Any],
+    controls: Mapping[int, int],
+    unanswered: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The facts of a run, and the notes below its sentences."""
+    """The facts of a run, the directions and measures of its heads, and the notes on sentences."""
     run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
     names = names_of_run(bank.backend, run)
     facts = pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
@@ -161,6 +166,14 @@ def _run_record(
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": notes,
         "sentences": row["sentences"], "words": row["words"], "seed": seed,
+        # Heads of an encoder see both sides.
+        "directions": [name for name in DIRECTIONS if causal or name != "later_to_earlier"],
+        "measures": [
+            key
+            for key, measure in measures().items()
+            if measure.only in (None, "decoder" if causal else "encoder")
+            and run.name in unanswered.get(measure.analysis, {}).get("runs", [run.name])
+        ],
         "control": controls.get(run.id), "layer_numbers": [*run.numbers],
         "model_sha256": digests[0], "corpus_sha256": digests[1],
         "steps": steps, "note_of_rest": note_on_missing_weights(run),

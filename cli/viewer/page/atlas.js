@@ -11,7 +11,7 @@ import {
 import { attempt, Fault } from "./fault.js";
 import { examplesOfRequest } from "./find.js";
 import {
-  button, choice, definitions, directionBox, directionsOf, faultBox, hint, note, relationBox, showSentences,
+  button, choice, definitions, directionBox, faultBox, hint, note, relationBox, showSentences,
   tick,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
@@ -50,13 +50,7 @@ function submitAtEnter(event) {
 }
 
 // Whether heads of a run may have values of a measure.
-function hasValues(bank, run, key) {
-  const measure = bank.measures.get(key);
-  const kind = run.is_causal ? "decoder" : "encoder";
-  if (!measure || (measure.only && measure.only !== kind)) return false;
-  const { runs } = bank.unanswered[measure.analysis] ?? {}; // those that answer where no run does by default
-  return !runs || runs.includes(run.name);
-}
+const hasValues = (bank, run, key) => bank.measures.has(key) && run.measures.includes(key);
 
 export class Atlas {
   state = {};
@@ -124,7 +118,7 @@ export class Atlas {
     }
     this.faults = [];
     const checks = {
-      direction: (name) => context.choice(name, directionsOf(bank, run)),
+      direction: (name) => context.choice(name, run.directions),
       kind: (name) => context.choice(name, MENTIONS.map(([kind]) => kind)),
       head: (name) => checkHead(run, pairOf(state[name])),
       beside: (name) => checkHead(run, pairOf(state[name])),

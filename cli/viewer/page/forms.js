@@ -45,12 +45,8 @@ export function relationBox({ bank }, chosen, { label = "Relation", none, of = [
   return choice(label, "relation", none ? [["", none], ...relations] : relations, chosen, options);
 }
 
-// The directions that heads of a run are judged in: those of an encoder see both sides.
-export const directionsOf = (bank, run) => bank.directions.filter((name) => (
-  !run || run.is_causal || name !== "later_to_earlier"));
-
-export function directionBox(context, chosen, { run, ...options } = {}) {
-  const choices = directionsOf(context.bank, run).map((name) => [name, inWords(name)]);
+export function directionBox({ bank }, chosen, { run = bank, ...options } = {}) {
+  const choices = run.directions.map((name) => [name, inWords(name)]);
   return choice("Direction", "direction", choices, chosen, options);
 }
 
