@@ -10,7 +10,7 @@ export class Places {
   }
 
   // The address of a view; parameters that are empty are left out.
-  link = (path, values = {}) => this.prefix + withQuery(path.split("/").map(encodeURIComponent).join("/"), values);
+  link = (path, values = {}) => this.prefix + withQuery(path, values);
 
   address() {
     return this.prefix ? location.hash : location.pathname + location.search;
@@ -20,7 +20,7 @@ export class Places {
     const [path, query] = this.address().slice(this.prefix.length).split(/\?(.*)/s);
     const given = Object.create(null);
     for (const [name, value] of new URLSearchParams(query)) if (value) given[name] = value;
-    return { path: decoded(path || "/"), given };
+    return { path: path || "/", given };
   }
 
   go(address) {
@@ -53,13 +53,5 @@ export class Places {
       event.preventDefault();
       this.go(href);
     });
-  }
-}
-
-function decoded(path) {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path; // a % that begins no character
   }
 }
