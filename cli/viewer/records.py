@@ -123,7 +123,6 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
         "defaults": defaults,
         "unanswered": unanswered,
         "address": address,
-        "version": provenance.version(),
         "shown": shown,
         "directions": DIRECTIONS,
         "usual": {
@@ -159,6 +158,7 @@ def _run_record(
             " inner join corpus on corpus.id = run.corpus where run.id = $run",
             {"run": run.id},
         ).fetchall()
+    program = f"attnbank {provenance.version()}"
     notes = [*pictures.note_lines([], facts, in_columns=False)]
     of_arcs = replace(facts, relation="all")
     with_arcs = [*pictures.note_lines([], of_arcs, in_columns=False)]
@@ -175,7 +175,11 @@ def _run_record(
             and run.name in unanswered.get(measure.analysis, {}).get("runs", [run.name])
         ],
         "control": controls.get(run.id), "layer_numbers": [*run.numbers],
-        "model_sha256": digests[0], "corpus_sha256": digests[1],
+        "source": f"{run.name}: model {facts.model}, corpus {run.corpus_name}; {program}",
+        "citation": (
+            f"Run {run.name}: model {facts.model} (SHA-256 {digests[0]}), corpus {run.corpus_name}"
+            f" (SHA-256 {digests[1]}); {program}."
+        ),
         "steps": steps, "note_of_rest": note_on_missing_weights(run),
         "notes_of_arcs": next(note for note in with_arcs if note not in notes),
         "notes_of_mentions": (

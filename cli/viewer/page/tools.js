@@ -8,10 +8,9 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
   const commands = [["gives the rows", command], ["plots the analysis", plotCommand]].filter(([, text]) => text);
   const { csv: file, ...pictures } = files ?? {};
   const nameOf = (kind) => `${title.replaceAll(/[^\w.-]+/g, "_")}.${kind}`;
-  const copied = (text, done) => ({ currentTarget }) => copy(currentTarget, text, done);
+  const copied = (text, done) => ({ currentTarget }) => copy(currentTarget, text(), done);
   const link = new URL(address, location.href).href;
   const run = context.bank.runs.find(({ name }) => name === answered);
-  const source = run ? `${run.name}: model ${run.model}, corpus ${run.corpus_name}; attnbank ${context.bank.version}` : "";
   // An address of the explorer is one of this machine.
   const done = context.connector.isServer ? "Copied; for this machine only: attnbank publish makes a page for others"
     : "Copied";
@@ -24,27 +23,24 @@ export function tools(context, { title, frame, files, command, plotCommand, answ
   const linked = (kind, href) => html`<a class="button" href=${href}
     download>Download ${kind.toUpperCase()}</a>`;
   return html`<div class="tools" role="group" aria-label="Share and download">
-    <button type="button" data-copy="link" @click=${copied(link, done)}>Copy link</button>
+    <button type="button" data-copy="link" @click=${copied(() => link, done)}>Copy link</button>
     ${run ? html`<button type="button" data-copy="citation"
-      @click=${(event) => copied(citation(context, run, title, command, link))(event)}>Cite</button>` : null}
+      @click=${copied(() => citation(context, run, title, command, link))}>Cite</button>` : null}
     ${file ? linked("csv", file) : frame ? saved("csv", saveRows) : null}
     ${Object.entries(pictures).map(([kind, href]) => linked(kind, href))}
     ${Object.keys(pictures).length || !isDrawn ? null : html`<span class="drawings">
-      ${saved("svg", (name) => saveSvg(name, source))} ${saved("png", (name) => savePng(name, source))}</span>`}
+      ${saved("svg", (name) => saveSvg(name, run?.source ?? ""))}
+      ${saved("png", (name) => savePng(name, run?.source ?? ""))}</span>`}
     ${commands.map(([verb, text]) => html`<span class="command"><span>The command that ${verb}:</span>
       <code>${text}</code>
-      <button type="button" data-copy="command" @click=${copied(text)}>Copy</button></span>`)}
+      <button type="button" data-copy="command" @click=${copied(() => text)}>Copy</button></span>`)}
   </div>`;
 }
 
 // What a view shows, of which run, model and corpus, and how to get it again.
-function citation({ bank, connector }, run, title, command, link) {
+function citation({ connector }, run, title, command, link) {
   const said = document.querySelector(".headline")?.textContent.trim().replace(/\s+/g, " ") ?? `${title}.`;
-  return [
-    said, `Run ${run.name}: model ${run.model} (SHA-256 ${run.model_sha256}), corpus ${run.corpus_name} (SHA-256 ${
-      run.corpus_sha256}); attnbank ${bank.version}.`,
-    command, connector.isServer ? null : link,
-  ].filter(Boolean).join("\n");
+  return [said, run.citation, command, connector.isServer ? null : link].filter(Boolean).join("\n");
 }
 
 async function copy(button, text, done = "Copied") {
