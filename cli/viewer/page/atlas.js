@@ -79,17 +79,22 @@ export class Atlas {
     this.name = path === "/" ? null : path.split("/")[2];
   }
 
-  // Show what the address says.
+  // Bring the grid, the profile and the sentences to what the address says; later calls overtake earlier ones.
   async read() {
+    const turn = this.turn = Symbol("turn");
+    const isCurrent = () => this.turn === turn;
     delete this.container.dataset.settled;
-    const turn = this.turn = Symbol("turn"); // what is still loading is of an earlier address
     const [state, fault] = await attempt(() => this.#stateOf(this.places.here().given));
-    if (this.turn !== turn) return; // something was chosen meanwhile
+    if (!isCurrent()) return;
     if (state) {
-      await this.show(state);
-      return;
+      const [, lost] = await attempt(() => this.#load(state, isCurrent));
+      if (!isCurrent()) return;
+      if (lost) this.#set({ lost });
+      const { run, relation, direction, head } = state;
+      this.app.linkViews({ run: run.name, relation, direction, head });
+    } else {
+      render(faultBox(fault), this.container);
     }
-    render(faultBox(fault), this.container);
     this.container.dataset.settled = "";
   }
 
@@ -162,20 +167,6 @@ export class Atlas {
       });
     }
     return this.relations;
-  }
-
-  // Bring the grid, the profile and the sentences to a state; later calls overtake earlier ones.
-  async show(state) {
-    const turn = this.turn = Symbol("turn");
-    const isCurrent = () => this.turn === turn;
-    delete this.container.dataset.settled;
-    const [, fault] = await attempt(() => this.#load(state, isCurrent));
-    if (!isCurrent()) return;
-    if (fault) this.#set({ lost: fault });
-    this.container.dataset.settled = "";
-    this.app.main.dataset.address = this.places.address();
-    const { run, relation, direction, head } = state;
-    this.app.linkViews({ run: run.name, relation, direction, head });
   }
 
   async #load(state, isCurrent) {
@@ -286,11 +277,10 @@ export class Atlas {
     }
   }
 
-  // Change some of the state, in the address too.
+  // Change some of the state, by the address.
   go(changes) {
-    this.places.push(this.#link(this.path, this.name ? { ...changes, head: null } : changes));
     this.brushed = new Set();
-    return this.show({ ...this.state, ...changes });
+    return this.places.go(this.#link(this.path, this.name ? { ...changes, head: null } : changes));
   }
 
   hover(head) {
@@ -564,7 +554,7 @@ export class Atlas {
       ${drawProfile(profileOf(data, head, other), other && profileOf(data, other, head), this.#judged() ?? state, choose)}
       ${other && head === state.head && this.shared ? this.#sharedSentence() : null}
       ${this.#cached("beside", [state], () => hint(choice(
-        "Compare with head", "beside", [["", "none"], ...namesOf(state.run)], other ?? "",
+        "Compare with head", "beside", [["", "none"], ...namesOf(state.run)], state.beside ?? "",
         { change: (name) => this.go({ beside: name || null }) },
       )))}
       ${hint(html`<a href=${to}>${name}</a> ·

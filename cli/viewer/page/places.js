@@ -24,13 +24,8 @@ export class Places {
   }
 
   go(address) {
-    if (address !== this.address()) this.push(address);
-    this.#show();
-  }
-
-  // Only change the address.
-  push(address) {
-    history.pushState(null, "", address);
+    if (address !== this.address()) history.pushState(null, "", address);
+    return this.#show();
   }
 
   // Show what is typed, in place of what was typed before.
