@@ -47,7 +47,7 @@ class App {
     this.main.replaceChildren();
     this.main.addEventListener("submit", (event) => this.#submit(event));
     this.main.addEventListener("change", ({ target }) => {
-      // What is chosen or ticked is shown at once; the atlas and text fields have their own ways.
+      // What is chosen or ticked is shown at once; the menus of the atlas have their own ways.
       const isAtOnce = target.matches("form:not(.atlas-controls) :is(select, [type=checkbox])");
       if (isAtOnce) target.form.requestSubmit();
     });
@@ -140,7 +140,6 @@ class App {
   }
 
   #submit(event) {
-    if (event.defaultPrevented) return; // a form of the atlas
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target));
     if (values.statement) this.statements.add(bare(values.statement));

@@ -115,7 +115,7 @@ export class Atlas {
     if (!bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
     const context = new Context(this.app, this.path, given);
     const run = context.runOf(given.run, bank.defaults.best_head ?? bank.shown) ?? bank.runs[0];
-    const state = Object.fromEntries(CHOICES.map((name) => [name, given[name] ?? null]));
+    const state = Object.fromEntries(CHOICES.map((name) => [name, given[name]?.trim() ?? null]));
     Object.assign(state, { run, stretch: context.flag("stretch") });
     if (this.name) {
       checkHead(run, pairOf(this.name));
@@ -416,7 +416,7 @@ export class Atlas {
     if (state.request) measures.splice(2, 0, ["request", "Accuracy on a request", "Relations"]);
     const hasDirection = bank.measures.get(state.by)?.has_direction || state.by === "request";
     const change = (name) => ({ change: (value) => this.go({ [name]: value, head: this.name }) });
-    return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
+    return html`<form class="atlas-controls">
       ${choice("Measure", "measure", measures, state.by, change("by"))}
       <div class="of-measure">
         ${this.#isOfRelation ? relationBox(this, state.relation, {
@@ -430,22 +430,17 @@ export class Atlas {
   }
 
   #request() {
-    const { by, request, dependent, governor } = this.state;
+    const { by, request, dependent, governor, run } = this.state;
     return html`<details class="request" .open=${by === "request"}>
       <summary>Which head finds a request?</summary>
-      <form class="atlas-controls" @submit=${(event) => this.#ask(event)}>
+      <form class="atlas-controls"><input type="hidden" name="by" value="request">
+        <input type="hidden" name="run" value=${run.name}>
         <label class="long">Request, in Grew's language <textarea name="request" rows="2" spellcheck="false"
           @keydown=${submitAtEnter} required .value=${request ?? REQUEST}></textarea></label>
         <label>From <input name="dependent" size="4" required .value=${dependent ?? "O"}></label>
         <label>To <input name="governor" size="4" required .value=${governor ?? "V"}></label>
         <button>Score all heads</button>
       </form></details>`;
-  }
-
-  #ask(event) {
-    event.preventDefault();
-    const values = [...new FormData(event.target)].map(([name, value]) => [name, value.trim()]);
-    this.go({ by: "request", ...Object.fromEntries(values), head: null, beside: null });
   }
 
   #largeGrid() {
