@@ -18,11 +18,6 @@
     return piece ? piece[1].slice(start - piece[0], end + 1 - piece[0]) : null;
   };
 
-  const rangeOf = (value) => {
-    const match = /^bytes=(\d+)-(\d+)$/.exec(value);
-    return match ? [Number(match[1]), Number(match[2])] : null;
-  };
-
   // Before DuckDB's own listener, which does not know this message.
   addEventListener("message", (event) => {
     if (!event.data?.pieces) return;
@@ -42,8 +37,8 @@
     }
 
     setRequestHeader(name, value) {
-      const range = this.#range && name === "Range" ? rangeOf(value) : null;
-      if (range) this.#range = range;
+      const range = this.#range && name === "Range" ? /^bytes=(\d+)-(\d+)$/.exec(value) : null;
+      if (range) this.#range = range.slice(1).map(Number);
       else super.setRequestHeader(name, value);
     }
 
