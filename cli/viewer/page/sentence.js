@@ -194,8 +194,8 @@ export async function typedView(context) {
   const frame = typed && byWord(typed);
   return {
     frame, isDrawn: Boolean(typed),
-    content: html`<form><label class="long">Sentence of your own <input name="text" value=${options.text}
-          placeholder="The lamp is new." maxlength="1000"></label>
+    content: html`<form>
+        ${field("Sentence of your own", "text", options.text, { placeholder: "The lamp is new.", size: Infinity })}
         ${headsBox(options.head)}
         ${field("Compare with sentence", "sentence", options.sentence, { placeholder: "a sent_id or a number" })}
         ${runBox(context, context.run)}${layoutBox(layout)}
