@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -22,7 +21,7 @@ from attnbank.queries.options import (
     keywords_of,
 )
 from attnbank.sql.errors import AttnbankWarning, CallError
-from attnbank.sql.messages import is_right_to_left, to_type
+from attnbank.sql.messages import to_type
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.worker import check_limits
 
@@ -339,15 +338,8 @@ def _in_order(hits: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return hits.select(pl.all().sort_by(order, nulls_last=True))
 
 
-# A surface form, and whether white space follows it.
-_Word = tuple[str, bool]
-
-# The surface forms of a sentence, and for each word index the number (from 1) of its form.
-#
-# Words that do not spell their multiword token (French du: de + le) share its one form.
-_Sentence = tuple[list[_Word], dict[int, int]]
-
-_BATCH_SIZE = 10_000  # sentences read by one statement
+# Hits whose context one statement reads.
+_BATCH_SIZE = 10_000
 
 
 def add_context(backend: Backend, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
@@ -360,31 +352,44 @@ def add_context(backend: Backend, hits: pl.DataFrame, context: int | None = None
     and also `N.sentence` for each node N if nodes may be in different sentences. Other columns are
     kept. `context` is the number of words left and right; None for all.
     """
-    nodes = node_columns(hits)
-    node_sentences = [f"{name}.sentence" for name in nodes]
-    is_cross_sentence = bool(nodes) and node_sentences[0] in hits.columns
-    of_node = node_sentences if is_cross_sentence else ["sentence"] * len(nodes)
-    id_columns = dict.fromkeys(["sentence", *of_node])
+    lines = hits_in_context(backend, hits, context).drop("forms")
+    node_sentences = [f"{node}.sentence" for node in node_columns(hits)]
+    other_columns = hits.drop(
+        "sent_id", "sentence", *node_columns(hits), *node_sentences, strict=False
+    )
+    return pl.concat([hits.select("sent_id"), lines, other_columns], how="horizontal")
+
+
+def hits_in_context(backend: Backend, hits: pl.DataFrame, context: int | None) -> pl.DataFrame:
+    """The columns `left`, `hit` and `right` of `add_context`, and `forms`: of the nodes of a hit.
+
+    The forms are in the order of the nodes, null for one without a word. Of a hit in several
+    sentences they are those in the first.
+    """
+    batches = [hits[at : at + _BATCH_SIZE] for at in range(0, hits.height or 1, _BATCH_SIZE)]
     with backend.answering():
-        sentences = _read_sentences(
-            backend, list({number for name in id_columns for number in hits[name]})
+        return pl.concat(
+            backend.internal("patterns/concordance", context=context, **_parts_of_hits(batch))
+            for batch in batches
         )
-    rows = []
-    for row in hits.iter_rows(named=True):
-        matched: dict[int, list[int]] = {}
+
+
+def _parts_of_hits(hits: pl.DataFrame) -> dict[str, list[Any]]:
+    """Where hits have words: the number of each, a sentence, and the indexes in it (0: none)."""
+    nodes = node_columns(hits)
+    own_sentences = [f"{node}.sentence" for node in nodes]
+    of_node = ["sentence" if name not in hits.columns else name for name in own_sentences]
+    parts: dict[str, list[Any]] = {"hits": [], "sentences": [], "words": []}
+    for number, row in enumerate(hits.iter_rows(named=True)):
+        words: dict[int, list[int]] = {row["sentence"]: []}
         for node, sentence in zip(nodes, of_node, strict=True):
-            if row[node]:
-                matched.setdefault(row[sentence], []).append(row[node])
-        parts = [
-            _split_at_hit(sentences[sentence], indexes, context)
-            for sentence, indexes in sorted((matched or {row["sentence"]: []}).items())
-        ]
-        before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
-        rows.append((after, hit, before) if is_right_to_left(hit) else (before, hit, after))
-    schema = dict.fromkeys(("left", "hit", "right"), pl.String)
-    concordance = pl.DataFrame(rows, schema=schema, orient="row")
-    other_columns = hits.drop("sent_id", "sentence", *nodes, *node_sentences, strict=False)
-    return pl.concat([hits.select("sent_id"), concordance, other_columns], how="horizontal")
+            words.setdefault(row[sentence], []).append(row[node] or 0)
+        matched = {sentence: indexes for sentence, indexes in words.items() if any(indexes)}
+        for sentence, indexes in (matched or {row["sentence"]: words[row["sentence"]]}).items():
+            parts["hits"].append(number)
+            parts["sentences"].append(sentence)
+            parts["words"].append(indexes)
+    return parts
 
 
 def node_columns(hits: pl.DataFrame) -> list[str]:
@@ -395,37 +400,3 @@ def node_columns(hits: pl.DataFrame) -> list[str]:
     # Keys such as delta(A, B) or N.__id__ may be 16-bit integers too, but have a sign in the name.
     indexes = (name for name, dtype in hits.schema.items() if dtype == pl.Int16)
     return [name for name in indexes if not any(sign in name for sign in ".(")]
-
-
-def _read_sentences(backend: Backend, sentences: list[int]) -> dict[int, _Sentence]:
-    by_id: dict[int, _Sentence] = defaultdict(lambda: ([], {}))
-    for start in range(0, len(sentences), _BATCH_SIZE):
-        part = sentences[start : start + _BATCH_SIZE]
-        rows = backend.internal("patterns/surface_tokens", sentences=part)
-        for sentence, index, form, space_after, last_index in rows.iter_rows():
-            words, positions = by_id[sentence]
-            words.append((form, space_after))
-            positions.update(dict.fromkeys(range(index, last_index + 1), len(words)))
-    return by_id
-
-
-def _split_at_hit(
-    sentence: _Sentence, matched: Sequence[int], context: int | None
-) -> tuple[str, str, str]:
-    """The text before the matched words, from the first to the last of them, and after them."""
-    words, position_of = sentence
-    if not matched:
-        return "", _join_words(words), ""
-    positions = {position_of[index] for index in matched}
-    first, last = min(positions), max(positions)
-    begin = 0 if context is None else max(0, first - 1 - context)
-    end = len(words) if context is None else last + context
-    marked = (
-        (f"[{form}]" if at in positions else form, space)
-        for at, (form, space) in enumerate(words[first - 1 : last], first)
-    )
-    return _join_words(words[begin : first - 1]), _join_words(marked), _join_words(words[last:end])
-
-
-def _join_words(words: Iterable[_Word]) -> str:
-    return "".join(form + (" " if space else "") for form, space in words).strip()

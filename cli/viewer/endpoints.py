@@ -22,6 +22,7 @@ from attnbank.cli.output import MOST_ROWS
 from attnbank.cli.viewer import records
 from attnbank.cli.viewer.request import RequestContext, collecting_warnings, notify
 from attnbank.queries import Bank, open_bank, parameters
+from attnbank.queries.options import CONTEXT
 from attnbank.queries.patterns import (
     HitOptions,
     compile_request,
@@ -33,7 +34,7 @@ from attnbank.queries.patterns import (
 )
 from attnbank.queries.pictures import SCREENS, Look
 from attnbank.queries.pictures.charts import why_not_drawn
-from attnbank.queries.requests import node_columns, run_hits, run_of_request
+from attnbank.queries.requests import hits_in_context, node_columns, run_hits, run_of_request
 from attnbank.queries.sentences.choosing import (
     SentenceNotReadError,
     choose_run_over_corpus,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 # The most rows of an analysis that a page reads; the file of them has all.
 _MOST_ROWS = 100_000
-# The most sentences of one request: a page of hits, whose words may be in two sentences each.
+# The most sentences of one request.
 _MOST_SENTENCES = 1000
 
 
@@ -314,21 +315,37 @@ def _score(context: RequestContext, run: Run, *, every: bool) -> pl.DataFrame:
 def hits(context: RequestContext) -> dict[str, Any]:
     """The hits of a request with what heads attend to in them, or a random sample of hits."""
     request = context.text_parameter("request").strip()
-    heads = context.text_parameter("heads").strip()
-    keys = _attention_keys(request, heads)
-    most, sample = context.number("most", 10_000, 1, 100_000), None
-    if "sample" in context.parameters:
-        sample = context.number("sample", 50, 1, 500)
-    run, choice = _hit_options(context, request, keys)
-    choice = replace(choice, limit=None if sample else most, sample=sample, keys=True)
     with collecting_warnings() as notes:
-        frame = _run_hits(context, request, choice, keys)
+        frame, run, keys = _matches(context, request)
     shown, unread = _unread_sentences(context, frame["sentence"].unique().to_list())
     return records.frame_record(frame) | {
         "nodes": node_columns(frame), "pair": pair_to_score(request), "run": run,
         "is_of_heads": bool(keys), "shown": shown, "is_circular": reads_attention(request),
         "unread": sorted(unread), "notes": notes,
     }  # fmt: skip
+
+
+def concordance(context: RequestContext) -> list[dict[str, Any]]:
+    """Some of the hits of a request, `from` to `to`, in their context."""
+    with collecting_warnings():  # those of the hits
+        frame, *_ = _matches(context, context.text_parameter("request").strip())
+    first, end = (context.number(name, 0, 0, 100_000) for name in ("from", "to"))
+    backend = context.bank.backend
+    return hits_in_context(backend, frame[first:end], CONTEXT).to_dicts()
+
+
+def _matches(context: RequestContext, request: str) -> tuple[pl.DataFrame, str | None, str]:
+    """The hits of a request, the run that it reads, and the columns about heads."""
+    keys = _attention_keys(request, context.text_parameter("heads").strip())
+    most, sample = context.number("most", 10_000, 1, 100_000), None
+    if "sample" in context.parameters:
+        sample = context.number("sample", 50, 1, 500)
+    run, choice = _hit_options(context, request, keys)
+    choice = replace(choice, limit=None if sample else most, sample=sample, keys=True)
+    frame = context.cached_rows(
+        ("hits", request, keys, choice), lambda: _run_hits(context, request, choice, keys)
+    )
+    return frame, run, keys
 
 
 def counts(context: RequestContext) -> dict[str, Any]:
@@ -378,7 +395,7 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
     """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
-        run = choose_run_over_corpus(bank.backend, context.run_name, None, None)
+        run = _shown_run(context)
     except AttnbankError:  # no suitable run; the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
@@ -388,15 +405,6 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
     ).fetchall()
     read = sentences_of_run(bank.backend, run, sentences)
     return run.name, {number for (number,) in rows if number not in read}
-
-
-def words(context: RequestContext) -> list[dict[str, Any]]:
-    """The tokens of some sentences as they are written."""
-    numbers = _sentence_ids(context)
-    with context.bank.backend.answering():
-        return context.bank.backend.internal(
-            "patterns/surface_tokens", sentences=numbers
-        ).to_dicts()
 
 
 _MOST_HEADS = 16
@@ -557,7 +565,7 @@ class _ModelChoice(NamedTuple):
 
 def _choose_model(context: RequestContext) -> _ModelChoice:
     """The model of the run in the address, or that of --model."""
-    run = choose_run_over_corpus(context.bank.backend, context.run_name, None, None)
+    run = _shown_run(context)
     name, seed, revision, sha256 = context.bank.connection.execute(
         "select model.name, model.random_seed, model.revision, model.sha256 from run"
         " inner join model on model.id = run.model where run.id = $run",
@@ -685,3 +693,12 @@ def _run(context: RequestContext, number: str) -> Run:
         return run_choice.read_run(context.bank.connection, known[number])
 
     return context.handle.compute_once(("run", number), find)
+
+
+def _shown_run(context: RequestContext) -> Run:
+    """The run that shows sentences: that in the parameters, or the default one."""
+    name = context.run_name
+    return context.handle.compute_once(
+        ("shown run", name),
+        lambda: choose_run_over_corpus(context.bank.backend, name, None, None),
+    )

@@ -91,7 +91,7 @@ _CLOSED = re.compile(
 # Statements that the page runs.
 _STATEMENTS = (
     "examples/changed_words", "examples/coreference_examples", "examples/example_page",
-    "examples/head_examples", "examples/strongest", "patterns/surface_tokens",
+    "examples/head_examples", "examples/strongest", "patterns/concordance",
     "sentences/gold_arcs", "sentences/maps", "sentences/peaks", "sentences/predictions",
     "sentences/weights",
 )  # fmt: skip

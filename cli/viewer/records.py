@@ -16,7 +16,7 @@ of those that need no question:
     cards/RUN/HEAD.svg                       one head as a picture
     sentences/RUN/HEAD.json?sentences=1,2    words, and the maps and peaks of a head
     shown.json?sentence=...&head=3-1         one sentence as it is drawn; model.json, typed.json
-    hits.json, counts.json, words.json       a request, and the words of sentences
+    hits.json, concordance.json, counts.json hits of a request, in context, counted
     scores/RUN.json?request=...              every head on the pairs of words of a request
     scores/RUN/best.json?request=...         the best one, held out, and those of random weights
     statement.json?statement=...             the rows of a SQL statement

@@ -94,17 +94,18 @@ class RequestContext:
         return self.text_parameter("run") or None
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
-        """The rows of an analysis, cached; its warnings are repeated every time.
-
-        Raises what `Bank.query` raises.
-        """
+        """The rows of an analysis, cached. Raises what `Bank.query` raises."""
         arguments = {key: value for key, value in values.items() if value is not None}
+        key = ("query", name, repr(sorted(arguments.items())))
+        return self.cached_rows(key, lambda: self.bank.query(name, **arguments))
+
+    def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return the rows of `make`, cached by key; repeat its warnings every time."""
 
         def compute() -> tuple[pl.DataFrame, list[str]]:
             with collecting_warnings() as notes:
-                return self.bank.query(name, **arguments), notes
+                return make(), notes
 
-        key = ("query", name, repr(sorted(arguments.items())))
         frame, notes = self.handle.compute_once(
             key, compute, lambda answer: answer[0].estimated_size()
         )

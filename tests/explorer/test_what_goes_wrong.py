@@ -80,7 +80,7 @@ def test_what_is_no_record_is_told(client: Client) -> None:
         ("/answers/any/gold_dependency.svg", "has no picture"),
         ("/answers/any/entropy.exe", "There is no file .exe."),
         ("/answers/any/entropy.svg?theme=loud", "theme cannot be loud."),
-        ("/words.json?sentences=1,x", "sentences must be numbers."),
+        ("/sentences/5/1-1.json?sentences=1,x", "sentences must be numbers."),
         ("/examples/5/1-1.json?relation=objx", "has the relation objx"),
     ):
         answer = client.get(path)

@@ -13,7 +13,6 @@ import { numberClass, pages, table } from "./tables.js";
 
 const MOST_HITS = 10_000;
 const EXAMPLES = 3; // of what a head finds of a request, and of what it misses
-const AROUND = 10; // words left and right of a hit
 const MOST_COLUMNS = 12; // of a cross table
 const REQUEST = "pattern { V -[obj]-> O }";
 
@@ -114,15 +113,17 @@ function completions(bank, textarea) {
 }
 
 async function hits(context, options, limit) {
-  const matches = await context.connector.frame("/hits.json", { ...options, most: MOST_HITS + 1 });
+  const question = { ...options, most: MOST_HITS + 1 };
+  const matches = await context.connector.frame("/hits.json", question);
   const { nodes, pair, is_of_heads: isOfHeads, is_circular: isCircular } = matches;
   matches.notes.forEach((text) => context.note(text));
   const all = Object.assign(matches.slice(0, MOST_HITS), { is_cut: matches.height > MOST_HITS });
   const paging = context.paging(all.height, { size: limit, more: all.is_cut });
   const page = all.slice(paging.from, paging.to);
   const { rows } = page;
-  const lines = await concordance(context, rows, nodes);
-  const named = ["sent_id", "sentence", "run", ...nodes, ...nodes.map((node) => `${node}.sentence`)];
+  const inContext = (from, to) => context.connector.get("/concordance.json", { ...question, from, to });
+  const lines = await inContext(paging.from, paging.to);
+  const named = ["sent_id", "sentence", "run", ...nodes];
   const isCell = ({ name }) => !named.includes(name);
   const cells = columnsAsText(page.select(isCell));
   const unread = new Set(matches.unread);
@@ -161,10 +162,12 @@ async function hits(context, options, limit) {
   return {
     run: matches.run, isOfHeads, isCut: all.is_cut,
     frame: async () => { // as on the page, with the forms of the nodes
-      const allLines = await concordance(context, all.rows, nodes);
+      const allLines = await inContext(0, all.height);
       const texts = ["sent_id", "left", "hit", "right", ...nodes].map((name) => [name, "text"]);
       const others = all.columns.filter(isCell).map(({ name, kind }) => [name, kind]);
-      return Frame.of(all.rows.map((row, at) => ({ ...row, ...allLines[at] })), [...texts, ...others]);
+      const lineOf = (row, { forms, ...line }) => (
+        { ...row, ...line, ...Object.fromEntries(nodes.map((node, at) => [node, forms[at]])) });
+      return Frame.of(all.rows.map((row, at) => lineOf(row, allLines[at])), [...texts, ...others]);
     },
     after: hasScores ? (main) => showScores(context, options, pair, main.querySelector(".scores")) : null,
     content: html`${notes.filter(Boolean).map((text) => html`<p>${text}</p>`)}
@@ -242,8 +245,7 @@ export async function examplesOfRequest({ bank, connector }, run, state, head, r
   const hits = await Promise.all((isOfDependent && connector.isServer ? ["right", "wrong"] : []).map(async (breakdown) => {
     const given = { request: narrowed(breakdown), run: run.name, sample: EXAMPLES };
     const { rows } = await connector.frame("/hits.json", given);
-    return rows.filter((hit) => !hit[`${dependent}.sentence`] && !hit[`${governor}.sentence`])
-      .map((hit) => ({ ...hit, breakdown, dependent: hit[dependent], gold: hit[governor] }));
+    return rows.map((hit) => ({ ...hit, breakdown, dependent: hit[dependent], gold: hit[governor] }));
   }));
   const right = Math.round(row.accuracy * row.n);
   return {
@@ -253,47 +255,6 @@ export async function examplesOfRequest({ bank, connector }, run, state, head, r
 }
 
 const plural = (count) => (count === 1 ? "hit" : "hits");
-
-const sentenceOf = (row, node) => row[`${node}.sentence`] ?? row.sentence;
-
-// The words of a hit as [sentence, indexes], by sentence: nodes may be in several.
-function partsOf(row, nodes) {
-  const words = groupBy(nodes.filter((node) => row[node]), (node) => sentenceOf(row, node));
-  const parts = [...words].map(([sentence, own]) => [sentence, own.map((node) => row[node])]);
-  return parts.length ? parts.sort(([a], [b]) => a - b) : [[row.sentence, []]];
-}
-
-// A text whose first letter runs from right to left.
-const RIGHT_TO_LEFT = /^\P{L}*(?=\p{L})[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
-const AT_ONCE = 500; // sentences
-
-// Each hit with what stands left and right of it on the page, and the forms of its nodes.
-async function concordance({ connector }, rows, nodes) {
-  const hitParts = rows.map((row) => partsOf(row, nodes));
-  const ids = [...new Set(hitParts.flatMap((parts) => parts.map(([sentence]) => sentence)))];
-  const some = (_, at) => connector.get("/words.json", { sentences: ids.slice(AT_ONCE * at, AT_ONCE * (at + 1)) });
-  const tokens = await Promise.all(Array.from({ length: Math.ceil(ids.length / AT_ONCE) }, some));
-  const sentences = groupBy(tokens.flat(), (token) => token.sentence);
-  const text = (words) => words.map((word) => word.form + (word.space_after ? " " : "")).join("").trim();
-  const isAt = ({ index, last_index: last }, at) => at >= index && at <= last;
-  const split = ([sentence, indexes]) => {
-    const words = sentences.get(sentence) ?? [];
-    if (!indexes.length) return ["", text(words), ""];
-    const isMarked = (word) => indexes.some((at) => isAt(word, at));
-    const marked = words.map((word) => (isMarked(word) ? { ...word, form: `[${word.form}]` } : word));
-    const [first, end] = [words.findIndex(isMarked), words.findLastIndex(isMarked) + 1];
-    const before = words.slice(Math.max(0, first - AROUND), first);
-    return [text(before), text(marked.slice(first, end)), text(words.slice(end, end + AROUND))];
-  };
-  return hitParts.map((parts, row) => {
-    const contexts = parts.map(split);
-    const hit = contexts.map(([, middle]) => middle).join(" … ");
-    const sides = [contexts[0][0], contexts.at(-1)[2]];
-    const [left, right] = RIGHT_TO_LEFT.test(hit) ? [...sides].reverse() : sides;
-    const formOf = (node) => sentences.get(sentenceOf(rows[row], node))?.find((word) => isAt(word, rows[row][node]))?.form;
-    return { left, hit, right, ...Object.fromEntries(nodes.map((node) => [node, formOf(node)])) };
-  });
-}
 
 async function counts(context, options) {
   const frame = await context.connector.frame("/counts.json", options);

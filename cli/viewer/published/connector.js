@@ -11,6 +11,7 @@ import { Database } from "./database.js";
 const IN_A_FILE = 4; // sentences; that of cli/viewer/publishing.py
 const MOST_ROWS = 10_000; // of a statement
 const MOST_HEADS = 16; // of a sentence
+const AROUND = 10; // words left and right of a hit
 const MOST_HITS = 1000; // among which is the sentence that a request shows
 // The word that each word attends to most: the columns of a table below a sentence.
 const PREDICTION = [
@@ -181,10 +182,6 @@ export class Published extends Connector {
     throw new Fault(`No corpus of ${name} has the relation ${relation}.`, `They have: ${names.join(", ")}.`);
   }
 
-  words(_, { sentences }) {
-    return this.#ask("patterns/surface_tokens", { sentences });
-  }
-
   // Sentences with what a head (3-1) attends to in their inputs.
   async sentences([run, head], { sentences }) {
     const ids = sentences.split(",");
@@ -238,6 +235,16 @@ export class Published extends Connector {
       ...compiled, shown: shown?.name,
       unread: read ? rows.map((row) => row.sentence).filter((id) => !read.has(id)) : [],
     };
+  }
+
+  // Some of the hits as they stand in the text.
+  async concordance(_, { from, to, ...question }) {
+    const { nodes, ...record } = await this.get("/hits.json", question);
+    const { rows } = new Frame(record).slice(from, to);
+    return this.#ask("patterns/concordance", {
+      hits: [...rows.keys()], sentences: rows.map((row) => row.sentence),
+      words: rows.map((row) => nodes.map((node) => row[node] ?? 0)), context: AROUND,
+    });
   }
 
   async counts(_, { request, by, corpus, run }) {
