@@ -562,6 +562,7 @@ READING = [
     "values (1), (2)",
     "with first as (select min(id) as id from word) from first -- the first",
     "select ';' as sign;",
+    "select {'a': 1, 'b': [1, null]} as one, [{'c': 'x'}] as list",
     "explain select 1 as n",
     "pivot (select upos from word) on upos using count(*)",
 ]
