@@ -11,8 +11,7 @@ import {
 import { attempt, Fault } from "./fault.js";
 import { examplesOfRequest } from "./find.js";
 import {
-  button, choice, definitions, directionBox, faultBox, hint, note, relationBox, showSentences,
-  tick,
+  button, choice, definitions, directionBox, faultBox, hint, note, relationBox, showSentences, tick,
 } from "./forms.js";
 import { gainPlot, historyOf, unfound } from "./gains.js";
 import { gridOf, namesOf, smallGrids } from "./grids.js";
