@@ -382,8 +382,8 @@ def _parts_of_hits(hits: pl.DataFrame) -> dict[str, list[Any]]:
     parts: dict[str, list[Any]] = {"hits": [], "sentences": [], "words": []}
     for number, row in enumerate(hits.iter_rows(named=True)):
         words: dict[int, list[int]] = {row["sentence"]: []}
-        for node, sentence in zip(nodes, of_node, strict=True):
-            words.setdefault(row[sentence], []).append(row[node] or 0)
+        for node, column in zip(nodes, of_node, strict=True):
+            words.setdefault(row[column], []).append(row[node] or 0)
         matched = {sentence: indexes for sentence, indexes in words.items() if any(indexes)}
         for sentence, indexes in (matched or {row["sentence"]: words[row["sentence"]]}).items():
             parts["hits"].append(number)

@@ -69,7 +69,8 @@ def _line(
             matched.setdefault(sentence, set()).add(row[node])
     if not matched:
         return "", _text(sentences[row["sentence"]], set()), ""
-    before, parts, after = "", [], ""
+    parts: list[str] = []
+    before = after = ""
     for sentence in sorted(matched):
         tokens, indexes = sentences[sentence], matched[sentence]
         places = [place for place, token in enumerate(tokens) if token.indexes & indexes]

@@ -341,7 +341,7 @@ export class Atlas {
         ${tables}</div>
       ${data ? tools(context, {
         answered: state.run.name, isDrawn: true,
-        ...filesOfHead(context, state.run, this.name, profileOf(data, this.name).relations, relation),
+        ...filesOfHead(context, state.run, this.name, relation),
       }) : null}`;
   }
 

@@ -1,11 +1,11 @@
 // What the page of a head has beside the parts of the atlas: its rows as a file, the heads that are most like it,
 // and what ablating it did.
 import { command, literal, shell } from "./commands.js";
-import { Frame } from "./cells.js";
 import { html } from "./dom.js";
 import { attempt } from "./fault.js";
 import { definitions } from "./forms.js";
-import { hasSubtype, pairOf } from "./measures.js";
+import { hasSubtype, headOf, pairOf } from "./measures.js";
+import { MOST } from "./profile.js";
 import { capitalised, table } from "./tables.js";
 
 // A divergence in nats is at most ln 2.
@@ -36,21 +36,17 @@ async function ablationsOf(connector, run, name) {
     column !== "class" && (column !== "edges" || values.some(Boolean))));
 }
 
-const RELATION_COLUMNS = [
-  ["relation", "text"], ["direction", "text"], ["n", "integer"], ["accuracy", "float"], ["low", "float"],
-  ["high", "float"], ["offset", "integer"], ["offset_accuracy", "float"], ["gain", "float"], ["p_corrected", "float"],
-];
-
 // The relations of a head as a file, with the commands for them and for its picture.
-export function filesOfHead(context, run, name, relations, relation) {
+export function filesOfHead(context, run, name, relation) {
   const [layer, head] = pairOf(name);
-  const columns = RELATION_COLUMNS.map(([column]) => (column === "offset" ? '"offset"' : column));
-  const statement = `select ${columns.join(", ")}`
+  const statement = "select * exclude (rank, p_value, findable, run)"
     + ` from best_relation(most := 1000, min_count := 10, run := ${literal(run.name)})`
-    + ` where layer = ${layer} and head = ${head} and gain > 0 order by rank limit 8`;
+    + ` where layer = ${layer} and head = ${head} and gain > 0 order by rank limit ${MOST}`;
   const drawn = { head: name, relation: hasSubtype(relation) ? null : relation, run: run.name, output: `head_${name}.svg` };
   return {
-    title: `Head ${name}`, frame: Frame.of(relations, RELATION_COLUMNS), command: command(context, `sql ${shell(statement)}`),
+    title: `Head ${name}`, command: command(context, `sql ${shell(statement)}`),
     plotCommand: command(context, "plot head_card", drawn),
+    frame: async () => (await context.connector.frame(`/profiles/${run.id}.json`))
+      .where((row) => headOf(row) === name && row.gain > 0).slice(0, MOST),
   };
 }

@@ -8,10 +8,10 @@ import { hint, inWords } from "./forms.js";
 import { byHead, FAMILY, headOf, isSignificant, ofRelation, pairOf, percent, written } from "./measures.js";
 
 const WIDE = 440;
-const LEFT = 150;
+const LEFT = 162;
 const RIGHT = 52;
 const ROW = 21;
-const MOST = 8;
+export const MOST = 8; // relations of a head
 export const ARROWS = { dependent_to_head: "→", head_to_dependent: "←", later_to_earlier: "⇠" };
 
 const x = (share) => LEFT + share * (WIDE - LEFT - RIGHT);
