@@ -40,7 +40,8 @@ def test_an_opened_hit_has_its_words_marked(client: Client, explored: Path) -> N
         everywhere = bank.find(REQUEST)
     page = _page(client, _asked("/sentences", pattern=REQUEST, head="1-1"))
     assert found.height < everywhere.height and "Only sentences that this run has read" in page.text
-    links = [each for each in page.links if each.startswith("/sentence?")]
+    # The examples beside the hits lead to sentences, too.
+    links = [link for link in page.links if link.startswith("/sentence?") and "&hit=" in link]
     assert len(links) == found.height > 3
     for link, row in list(zip(links, found.to_dicts(), strict=True))[:3]:
         given = dict(parse_qsl(urlsplit(link).query))
