@@ -144,6 +144,18 @@ def nearest(context: RequestContext) -> dict[str, Any]:
     return _answer_or_reason(context, records.nearest_record)
 
 
+def rules(context: RequestContext) -> dict[str, str]:
+    """What finds the antecedents of a kind of mention without a head."""
+    run, kind = _run(context, context.parts["run"]), context.parts["mentions"]
+    if kind not in records.KINDS_OF_MENTIONS:
+        raise CallError(
+            f"There are no mentions {kind[:40]}.",
+            f"Use one of: {', '.join(records.KINDS_OF_MENTIONS)}.",
+        )
+    with collecting_warnings():
+        return records.rules_record(context.bank, run, kind)
+
+
 def effects(context: RequestContext) -> dict[str, Any]:
     """What the model loses without each head, and without edges, or why there is nothing."""
     return _answer_or_reason(context, records.effects_record)

@@ -420,6 +420,11 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
             except AttnbankError as error:
                 record = {"error": records.fault_record(error, bank, bank.path.name)}
         _write_json(folder / name / f"{run.id}.json", record)
+    for kind in records.KINDS_OF_MENTIONS:
+        with collecting_warnings():
+            rules = records.rules_record(bank, run, kind)
+        if rules["text"]:
+            _write_json(folder / "rules" / str(run.id) / f"{kind}.json", rules)
 
 
 def _compiled_requests(bank: Bank) -> dict[str, dict[str, Any]]:
@@ -639,13 +644,9 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters |= {
-        "size": format_bytes, "json": records.json_text, "percent": _percent
+        "size": format_bytes, "json": records.json_text, "percent": records.percent
     }  # fmt: skip
     return environment
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f} %"
 
 
 def write_programs(folder: Path) -> None:

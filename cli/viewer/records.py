@@ -7,6 +7,7 @@ of those that need no question:
     answers/RUN/ANALYSIS.json                the rows of an analysis, by column (.csv, .svg, ...)
     profiles/RUN.json, nearest/RUN.json      what each head finds, and the heads most like it
     behaviours/RUN.json                      where the attention of each head goes
+    rules/RUN/pronoun.json                   what finds antecedents without a head
     effects/RUN.json                         what the model loses without a head, or without edges
     maps/RUN.json                            the heads in a plane
     examples/RUN/HEAD.json                   dependents that a head finds and misses
@@ -63,7 +64,7 @@ from attnbank.queries.sentences.choosing import (
 from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql import provenance, run_choice
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.header import Parameter
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses_by_section
@@ -440,24 +441,33 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     """What each head finds above the best fixed offset, and which head gains most on each relation.
 
     The rows are those of best_relation with a gain, of at least 10 dependents, and of each head the
-    first with 100 or more, or, of a text without such a relation, the first. `relations` has a row
-    for each relation and direction: that of the head with the largest gain, and how many heads are
-    `significant`.
+    first with 100 or more, or, of a text without such a relation, the first: `of_heads`, with
+    `min_count` where it is not 100. `relations` has a row for each relation and direction: that of
+    the head with the largest gain, and how many heads are `significant`. `first` is what pages
+    begin with.
     """
     every = bank.query("best_relation", run=run.name, **EVERY_RELATION)
     least = _FREQUENT if (every["n"] >= _FREQUENT).any() else _LEAST_TESTED
     frequent = pl.col("rank").filter(pl.col("n") >= least).min().over("layer", "head")
     is_gain = (pl.col("gain") > 0) & (pl.col("n") >= _LEAST_TESTED)
     rows = every.filter(is_gain | (pl.col("rank") == frequent))
-    best = every.with_columns(
+    of_relations = every.with_columns(
         significant=((pl.col("p_corrected") < 0.05) & (pl.col("gain") > 0))
         .sum().over("relation", "direction")
     ).sort(
         "relation", "direction", "gain", "layer", "head",
         descending=[False, False, True, False, False], nulls_last=True,
     ).unique(["relation", "direction"], keep="first", maintain_order=True)  # fmt: skip
+    significant = of_relations.filter(pl.col("significant") > 0).sort(
+        pl.col("n") < _FREQUENT, "gain", descending=[False, True], maintain_order=True
+    )
     without = ("rank", "p_value", "findable", "run")
-    return frame_record(rows.drop(without)) | {"relations": frame_record(best.drop(without))}
+    return frame_record(rows.drop(without)) | {
+        "relations": frame_record(of_relations.drop(without)),
+        "of_heads": frame_record(rows.filter(pl.col("rank") == frequent).drop(without)),
+        "min_count": None if least == _FREQUENT else least,
+        "first": next(significant.select("relation", "direction").iter_rows(named=True), None),
+    }
 
 
 def behaviours_record(bank: Bank, run: Run) -> dict[str, Any]:
@@ -493,6 +503,52 @@ def nearest_record(bank: Bank, run: Run) -> dict[str, Any]:
     ]
     ranked = pl.concat(sides).sort("of_layer", "of_head", "nats_a_token", "layer", "head")
     return frame_record(ranked.group_by("of_layer", "of_head", maintain_order=True).head(5))
+
+
+def rules_record(bank: Bank, run: Run, kind: str) -> dict[str, str]:
+    """What finds the antecedents of some mentions without a head, and the test of the best head.
+
+    `text` is empty for a corpus without coreference.
+    """
+    with bank.backend.answering():
+        controls = control_runs(bank, run.name)
+
+    def rows(analysis: str, run_name: str) -> list[dict[str, Any]]:
+        try:
+            return bank.query(analysis, kind=kind, run=run_name).to_dicts()
+        except BankError:
+            raise
+        except AttnbankError:
+            return []
+
+    parts = [
+        f"{row['baseline'].replace('_', ' ')} {percent(row['accuracy'])}"
+        for row in rows("coreference_baseline", run.name)
+    ]
+    if not parts:
+        return {"text": ""}
+    if controls and (of_heads := rows("coreference_accuracy", controls[0])):
+        best = max(row["accuracy"] or 0.0 for row in of_heads)
+        parts.append(f"best head of random weights {percent(best)}")
+    text = f"without a head: {', '.join(parts)}"
+    # The best head and the best rule of one half of the documents, on the other half.
+    for test in rows("best_coreference_head_held_out", run.name):
+        p = test["p_value"]
+        better = (
+            "significantly better" if p is not None and p < 0.05 else "not significantly better"
+        )
+        text += (
+            f"; held out (n {test['n']:,}): head {test['layer']}-{test['head']}"
+            f" {percent(test['accuracy'])}, {test['rule'].replace('_', ' ')}"
+            f" {percent(test['rule_accuracy'])},"
+            f" {'not tested' if p is None else f'{better} (p {p:.2g})'}"
+        )
+    return {"text": text}
+
+
+def percent(share: float | None) -> str:
+    """Write a share as per cent; nothing for none."""
+    return "" if share is None else f"{100 * share:.0f} %"
 
 
 def effects_record(bank: Bank, run: Run) -> dict[str, Any]:

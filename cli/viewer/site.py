@@ -156,6 +156,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/profiles/{run}.json": endpoints.profile,
     "/behaviours/{run}.json": endpoints.behaviours,
     "/nearest/{run}.json": endpoints.nearest,
+    "/rules/{run}/{mentions}.json": endpoints.rules,
     "/effects/{run}.json": endpoints.effects,
     "/maps/{run}.json": endpoints.heads_map,
     "/examples/{run}/{head}.json": endpoints.examples,

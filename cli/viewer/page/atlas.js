@@ -17,7 +17,7 @@ import { gainPlot, historyOf, unfound } from "./gains.js";
 import { gridOf, namesOf, smallGrids } from "./grids.js";
 import { filesOfHead, tablesOfHead } from "./head.js";
 import {
-  addBestScore, checkHead, FREQUENT, headName, highest, isSignificant, MENTIONS, pairOf, percent, stretched,
+  addBestScore, checkHead, headName, highest, isSignificant, MENTIONS, pairOf, percent, stretched,
   valuesOf, written,
 } from "./measures.js";
 import {
@@ -144,13 +144,9 @@ export class Atlas {
       // The relation that some head, or that of the page, finds most above a fixed offset, if any; without trees, a
       // behaviour.
       const data = await this.#dataOf(run);
-      const { relations } = data;
-      const significant = relations.filter((row) => row.significant);
-      const frequent = significant.filter((row) => row.n >= FREQUENT);
-      const ofAll = [...(frequent.length ? frequent : significant)].sort((one, other) => other.gain - one.gain);
-      const [top] = !this.name ? ofAll : given.direction ? [] : profileOf(data, this.name).relations;
+      const top = !this.name ? data.first : given.direction ? null : profileOf(data, this.name).relations[0];
       if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
-      state.by ??= relations.length || state.relation ? "relation" : "previous";
+      state.by ??= data.relations.length || state.relation ? "relation" : "previous";
     }
     state.relation ??= "all";
     return state;

@@ -1,4 +1,5 @@
 // What heads are coloured by: a value for each head, and the scale of its colours.
+import { Frame } from "./cells.js";
 import { thousands } from "./context.js";
 import { attempt, Fault } from "./fault.js";
 import { inWords } from "./forms.js";
@@ -58,34 +59,16 @@ export async function valuesOf(bank, run, state, options) {
   if (!parameters.subtypes) delete parameters.subtypes;
   const given = by === "probe" ? parameters : { ...parameters, run: frame.run ?? run.name };
   if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
-  const rules = by === "coreference" && !state.isSmall ? await rulesInWords(bank, run, parameters) : null;
-  const remark = rules && `${run.context === "sentence"
+  const [rules] = by !== "coreference" || state.isSmall ? []
+    : await attempt(() => bank.connector.get(`/rules/${run.id}/${parameters.kind}.json`));
+  const remark = rules?.text && `${run.context === "sentence"
     ? "Only mentions with an antecedent in their own sentence count" : "Mentions with an antecedent in their input count"
-  }; ${rules}.`;
+  }; ${rules.text}.`;
   return gridFacts(frame, (row) => numberOf(row[measure.column]), {
-    title: titleOf(measure, state), remark, rules, isShare: measure.is_share,
+    title: titleOf(measure, state), remark, rules: rules?.text, isShare: measure.is_share,
     amounts, ends: endsOf(amounts, measure.domain),
     analysis: measure.analysis, parameters: given, columnValues: measure.has_direction ? { direction } : {},
   });
-}
-
-// What finds antecedents without a head, and what the heads of random weights find.
-async function rulesInWords(bank, run, parameters) {
-  const answer = async (id, name) => (id ? (await bank.connector.answer(id, name, parameters)).rows : []);
-  const [rules, control, [heldOut]] = await Promise.all([
-    attempt(() => answer(run.id, "coreference_baseline")),
-    attempt(() => answer(run.control, "coreference_accuracy")),
-    attempt(() => answer(run.id, "best_coreference_head_held_out")),
-  ]).then((answers) => answers.map(([rows]) => rows ?? []));
-  const parts = rules.map((row) => `${row.baseline.replaceAll("_", " ")} ${percent(row.accuracy)}`);
-  if (control.length) {
-    parts.push(`best head of random weights ${percent(Math.max(...control.map((row) => row.accuracy)))}`);
-  }
-  // The test: the best head and the best rule of one half of the documents on the other half.
-  const test = heldOut ? `; held out (n ${thousands(heldOut.n)}): head ${headOf(heldOut)} ${percent(heldOut.accuracy)}, ${
-    heldOut.rule.replaceAll("_", " ")} ${percent(heldOut.rule_accuracy)}, ${heldOut.p_value === null ? "not tested"
-    : `${heldOut.p_value < 0.05 ? "" : "not "}significantly better (p ${Number(heldOut.p_value.toPrecision(2))})`}` : "";
-  return parts.length ? `without a head: ${parts.join(", ")}${test}` : "";
 }
 
 const isNumber = (value) => typeof value === "number";
@@ -103,25 +86,21 @@ function gridFacts(frame, valueOf, facts, rows = frame.rows) {
 
 export const isSignificant = ({ gain, p_corrected: p }) => gain > 0 && typeof p === "number" && p < 0.05;
 
-// What each head's best relation gains over its best fixed offset, where that is significant. A small text has
-// no frequent relation: there all count that are tested.
+// What each head's best relation gains over its best fixed offset, where that is significant.
 async function gainValues(bank, run) {
-  const all = await bank.connector.frame(`/profiles/${run.id}.json`);
-  const frequent = all.rows.filter((row) => row.n >= FREQUENT);
-  const counted = frequent.length ? frequent : all.rows;
-  const firsts = new Map([...counted].reverse().map((row) => [headOf(row), row]));
-  const rows = counted.filter((row) => firsts.get(headOf(row)) === row);
+  const profiles = await bank.connector.frame(`/profiles/${run.id}.json`);
+  const { rows } = new Frame(profiles.of_heads);
   if (!rows.length) throw new Fault("No relation has ten dependents or more.", "Choose another measure.");
   const significant = rows.filter(isSignificant);
   const tried = thousands(rows[0].tried);
-  return gridFacts(all, (row) => (isSignificant(row) ? row.gain : null), {
+  return gridFacts(profiles, (row) => (isSignificant(row) ? row.gain : null), {
     title: "Gain of the best relation over a fixed offset", isShare: false,
     ends: endsOf(significant.map((row) => row.gain), null),
     labels: byHead(significant, (row) => row.relation),
     remark: `${significant.length} of ${rows.length} heads ${significant.length === 1 ? "finds" : "find"}
       a relation significantly above it (p < 0.05, corrected for the ${tried} combinations of heads, directions
       and relations).${significant.length ? "" : ` Nothing is significant on ${thousands(run.sentences)} sentences.`}`,
-    analysis: "best_relation", parameters: { min_count: frequent.length ? null : 10, run: run.name }, columnValues: {},
+    analysis: "best_relation", parameters: { min_count: profiles.min_count, run: run.name }, columnValues: {},
   }, rows);
 }
 

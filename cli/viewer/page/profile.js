@@ -25,7 +25,7 @@ const answer = (bank, id, name) => (id ? rowsOf(() => bank.connector.answer(id, 
 export async function profileData(bank, run) {
   const [frame] = await attempt(() => bank.connector.frame(`/profiles/${run.id}.json`));
   return {
-    best: frame?.rows ?? [], relations: frame ? new Frame(frame.relations).rows : [],
+    best: frame?.rows ?? [], relations: frame ? new Frame(frame.relations).rows : [], first: frame?.first,
     heldOut: [], control: [], counted: null, scores: new Map(), behaviours: null,
   };
 }
