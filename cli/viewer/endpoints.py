@@ -216,15 +216,6 @@ def _of_head(
     return record(context.bank, run, head, *given, context.number("most", 3, 1, 50))
 
 
-def card(context: RequestContext) -> bytes:
-    """One head as a picture, as `attnbank plot head_card` draws it."""
-    run = _run(context, context.parts["run"])
-    head, relation = context.parts["head"], context.text_parameter("relation") or None
-    with collecting_warnings():
-        picture = context.bank.picture("head_card", head=head, run=run.name, relation=relation)
-        return picture.as_bytes(f".{context.parts['kind']}")
-
-
 def changes(context: RequestContext) -> list[dict[str, Any]]:
     """Dependents that a head of one run finds and a head of another misses."""
     sides = []

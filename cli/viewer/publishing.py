@@ -55,13 +55,17 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
 CONTENTS = "contents.json"
-_FOLDERS = ("answers", "effects", "examples", "maps", "nearest", "profiles", "scores", "sheets")
+_FOLDERS = (
+    "answers", "behaviours", "effects", "examples", "maps", "nearest", "profiles", "rules",
+    "scores", "sheets",
+)  # fmt: skip
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, CONTENTS, PAGE, DIGEST, *_FOLDERS)
 # The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
 # Tells GitHub Pages to serve the files unchanged.
 NO_JEKYLL = ".nojekyll"
-FORMAT = 1
+# That of the files of a bank, which the programs read; those of an older one are only listed.
+FORMAT = 2
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
 _HOVER, _COLOURS = "hover.js", "colours.css"
@@ -192,6 +196,12 @@ def publish(
         with output_folder(programs, owns=_owns) as programs_part:
             write_programs(programs_part)
     write_gallery(target)
+    banks = _read_manifests(target).items()
+    if outdated := [name for name, manifest in banks if manifest["format"] != FORMAT]:
+        notes.append(
+            f"Publish again: {', '.join(outdated)}. All banks of {target} share the pages, which do"
+            " not show what an older version wrote."
+        )
     total = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     return Published(target / publication.name, (home / BANK).stat().st_size, total, tuple(notes))
 
@@ -728,7 +738,7 @@ def _read_manifests(target: Path) -> dict[str, dict[str, Any]]:
     for file in sorted(target.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError):
             manifest = json.loads(file.read_text(encoding="utf-8"))
-            if isinstance(manifest, dict) and manifest.get("format") == FORMAT:
+            if isinstance(manifest, dict) and manifest.get("format") in range(1, FORMAT + 1):
                 manifests[file.parent.name] = manifest
     return manifests
 

@@ -14,7 +14,6 @@ of those that need no question:
     strongest/RUN/HEAD.json?measure=cls      sentences in which a head attends most to [CLS]
     antecedents/RUN/HEAD.json                mentions whose antecedent a head finds and misses
     changes/RUN/RUN.json?head_a=3-1&...      those that a head of only one of two runs finds
-    cards/RUN/HEAD.svg                       one head as a picture
     sentences/RUN/HEAD.json?sentences=1,2    words, and the maps and peaks of a head
     shown.json?sentence=...&head=3-1         one sentence as it is drawn; model.json, typed.json
     hits.json, concordance.json, counts.json hits of a request, in context, counted

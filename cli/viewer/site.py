@@ -164,7 +164,6 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/strongest/{run}/{head}.json": endpoints.strongest,
     "/antecedents/{run}/{head}.json": endpoints.antecedents,
     "/changes/{run}/{other}.json": endpoints.changes,
-    "/cards/{run}/{head}.{kind}": endpoints.card,
     "/sentences/{run}/{head}.json": endpoints.sentences,
     "/scores/{run}.json": endpoints.scores,
     "/scores/{run}/best.json": endpoints.best_score,
@@ -225,8 +224,7 @@ def _file(content: bytes, request: Request, kind: str) -> Response:
     """A file; a browser saves it, unless it is a record or a picture that a page shows."""
     headers = {}
     if kind != "json" and "theme" not in request.query_params:
-        parts = request.path_params
-        name = parts.get("name") or f"head_{parts['head']}"
+        name = request.path_params["name"]
         headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
 

@@ -44,9 +44,11 @@ export class Places {
         && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
       const href = anchor?.getAttribute("href") ?? "";
       const isView = href.startsWith(`${this.prefix}/`) && !anchor.hasAttribute("download");
-      if (event.defaultPrevented || !isPlain || !isView) return;
+      const isSkip = href === "#content"; // which is no view, where these stand after the #
+      if (event.defaultPrevented || !isPlain || !(isView || isSkip)) return;
       event.preventDefault();
-      this.go(href);
+      if (isSkip) document.getElementById("content").focus();
+      else this.go(href);
     });
   }
 }

@@ -68,6 +68,9 @@ export class Database {
     // The file is compressed, unless its host undoes that.
     const bytes = new Uint8Array(await answer.arrayBuffer());
     const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    if (isPacked && !globalThis.DecompressionStream) {
+      throw new Fault("This browser cannot unpack DuckDB.", "Firefox 113, Chrome 97 and Safari 16.4 can, and all later ones.");
+    }
     const plain = (stream) => stream.pipeThrough(new DecompressionStream("gzip"));
     const program = isPacked ? await new Response(plain(new Blob([bytes]).stream())).blob() : bytes;
     addresses.push(addressOf([program], "application/wasm"));
