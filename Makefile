@@ -63,8 +63,8 @@ $(WEB): $(STAMP) $(wildcard cli/viewer/published/*) $(wildcard cli/viewer/page/*
 	    { echo "npm cannot give what the pages of attnbank publish are built from"; exit 1; }
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --constraint constraints.txt \
 	    --dest $(VENV)/web/wheels lark
-	@$(BIN)/python $(VENV)/web/licences_of_python.py $(VENV)/web/wheels/lark-*.whl > $(VENV)/web/licences.json
 	@node $(VENV)/web/build.mjs $(dir $(WEB)) cli/viewer/page $(VENV)/web/wheels/lark-*.whl
+	@$(BIN)/python $(VENV)/web/licences.py $(dir $(WEB)) $(VENV)/web/wheels/lark-*.whl
 
 docs: $(STAMP) $(MERMAID)
 	@echo "Making the pages and building the site (about a minute)"
