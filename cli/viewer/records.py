@@ -92,6 +92,11 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
             " order by without_subtype(name), name",
             {},
         ).to_dicts()
+        upos = bank.backend.fetch(
+            "select upos as name, count(*) as n from word where upos <> '' group by upos"
+            " order by upos",
+            {},
+        ).to_dicts()
         circular = bank.backend.fetch("select name from saved_relation where is_circular", {})[
             "name"
         ]
@@ -134,6 +139,7 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
             *relations,
             *({"name": row["name"], "n": None} for row in saved),
         ],
+        "upos": upos,
         "examples": EXAMPLES,
         "saved": [_saved_record(row, circular=row["name"] in circular) for row in saved],
     }
@@ -442,8 +448,8 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     The rows are those of best_relation with a gain, of at least 10 dependents, and of each head the
     first with 100 or more, or, of a text without such a relation, the first: `of_heads`, with
     `min_count` where it is not 100. `relations` has a row for each relation and direction: that of
-    the head with the largest gain, and how many heads are `significant`. `first` is what pages
-    begin with.
+    the head with the largest gain, and how many heads are `significant`; `unfound` has the frequent
+    ones that no head finds. `first` is what pages begin with.
     """
     every = bank.query("best_relation", run=run.name, **EVERY_RELATION)
     least = _FREQUENT if (every["n"] >= _FREQUENT).any() else _LEAST_TESTED
@@ -460,9 +466,17 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
     significant = of_relations.filter(pl.col("significant") > 0).sort(
         pl.col("n") < _FREQUENT, "gain", descending=[False, True], maintain_order=True
     )
+    unfound = (
+        of_relations.filter(
+            (pl.col("n") >= _FREQUENT) & (pl.col("significant").sum().over("relation") == 0)
+        )
+        .sort("relation", "gain", descending=[False, True])
+        .unique("relation", keep="first", maintain_order=True)
+    )
     without = ("rank", "p_value", "findable", "run")
     return frame_record(rows.drop(without)) | {
         "relations": frame_record(of_relations.drop(without)),
+        "unfound": frame_record(unfound.drop(without)),
         "of_heads": frame_record(rows.filter(pl.col("rank") == frequent).drop(without)),
         "min_count": None if least == _FREQUENT else least,
         "first": next(significant.select("relation", "direction").iter_rows(named=True), None),

@@ -486,7 +486,7 @@ def test_a_second_bank_stands_beside_the_first(
     assert (site / "second" / "thesis.txt").read_text() == "mine"
     text = (site / "index.html").read_text(encoding="utf-8")
     links = [given["href"] for tag, given in _Tags(text).found if tag == "a"]
-    assert links == ["odd/", "second/"]
+    assert links[:2] == ["odd/", "second/"]  # the others are of the leaderboard
     with open_bank(site / "second" / "bank.duckdb") as bank:
         (row,) = bank.runs().to_dicts()
         assert (row["keep"], row["name"]) == ("peaks", "stories/tiny-bert, first 6")

@@ -79,7 +79,7 @@ class App {
       this.atlas = new Atlas(this, this.main.querySelector("#atlas"), path);
     }
     this.main.removeAttribute("aria-busy");
-    this.#name(title, path, { run });
+    this.#name(title, { run });
     await this.atlas.read();
   }
 
@@ -104,26 +104,24 @@ class App {
       ${tools(context, view)}`, this.main);
     resume();
     document.dispatchEvent(new Event("attnbank:filled"));
-    this.#name(view.title, path, given);
+    this.#name(view.title, given);
     return view;
   }
 
   // The title of the window, and the place in the menu.
-  #name(title, path, given) {
+  #name(title, given) {
     document.title = `${title} · ${this.name}`;
-    for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
-      const address = anchor.dataset.path;
-      const isHere = path === address || (address !== "/" && path.startsWith(`${address}/`));
-      if (isHere) anchor.setAttribute("aria-current", "page");
-      else anchor.removeAttribute("aria-current");
-    }
     this.linkViews(given);
   }
 
-  // What was chosen goes along to the other views.
+  // The menu: what was chosen goes along to the other views.
   linkViews({ run, relation, direction, head }) {
     for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
-      anchor.setAttribute("href", this.places.link(anchor.dataset.path, { run, relation, direction, head }));
+      const address = anchor.dataset.path;
+      anchor.setAttribute("href", this.places.link(address, { run, relation, direction, head }));
+      const isHere = this.path === address || (address !== "/" && this.path.startsWith(`${address}/`));
+      if (isHere) anchor.setAttribute("aria-current", "page");
+      else anchor.removeAttribute("aria-current");
     }
   }
 

@@ -462,7 +462,7 @@ export class Atlas {
 
   // All heads by the gain of their best relation, and the relations that no head finds.
   #gains() {
-    const missed = this.data ? unfound(this.data.relations) : [];
+    const missed = unfound(this.data?.unfound ?? []);
     return html`${gainPlot([...this.grid.rows.values()], this.state.head, {
       choose: (head) => this.go({ head }), hover: (head) => this.hover(head),
     })}

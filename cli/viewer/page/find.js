@@ -89,11 +89,7 @@ const isWhole = (request) => /^\s*(pattern|global)\b/.test(request) && ["{}", "[
   ([open, close]) => request.split(open).length === request.split(close).length,
 );
 
-const FEATURES = ["upos", "lemma", "form", "xpos", "feats"];
-const UPOS = [
-  "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
-  "SCONJ", "SYM", "VERB", "X",
-];
+const FEATURES = ["upos", "lemma", "form", "xpos", "feats"].map((name) => ({ name }));
 
 // The names that the word before the cursor may become: relations in -[ ]->, features in [ ].
 function completions(bank, textarea) {
@@ -101,8 +97,7 @@ function completions(bank, textarea) {
   const place = /(-\[|\[|upos\s*=\s*)([^\]]*?[|,^]\s*)?([\w:]*)$/.exec(before);
   if (!place || place[2]?.includes("]")) return null;
   const [, opening, , begun] = place;
-  const names = opening === "-[" ? bank.relations.filter(({ n }) => n)
-    : (opening === "[" ? FEATURES : UPOS).map((name) => ({ name }));
+  const names = opening === "-[" ? bank.relations.filter(({ n }) => n) : opening === "[" ? FEATURES : bank.upos;
   const complete = (name) => {
     textarea.setRangeText(name, before.length - begun.length, before.length, "end");
     textarea.focus();

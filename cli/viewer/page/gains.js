@@ -2,7 +2,7 @@
 // the distance of the words that it finds.
 import { thousands } from "./context.js";
 import { html, svg } from "./dom.js";
-import { FREQUENT, headOf, isSignificant, percent } from "./measures.js";
+import { headOf, isSignificant, percent } from "./measures.js";
 import { verdict } from "./profile.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 364, 10, 130];
@@ -35,14 +35,10 @@ export function gainPlot(rows, chosen, { choose, hover }) {
 }
 
 // The frequent relations that no head finds significantly above a fixed offset, each with its best head.
-export function unfound(relations) {
-  const frequent = new Map(relations.filter((row) => row.n >= FREQUENT).map((row) => [row.relation, row]));
-  for (const { relation, significant } of relations) if (significant) frequent.delete(relation);
-  return [...frequent.values()].map((row) => [
-    `${row.relation} (${thousands(row.n)})`,
-    `best head ${headOf(row)}: ${percent(row.accuracy)}; best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}`,
-  ]);
-}
+export const unfound = (rows) => rows.map((row) => [
+  `${row.relation} (${thousands(row.n)})`,
+  `best head ${headOf(row)}: ${percent(row.accuracy)}; best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}`,
+]);
 
 // The best head of a relation at each step, chosen on one half of the documents and scored on the other, beside
 // the best fixed offset: rows of relation_history.

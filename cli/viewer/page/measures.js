@@ -7,13 +7,12 @@ import { inWords } from "./forms.js";
 const STEPS = 21;
 export const FAMILY = "heads and directions tried in this test"; // for which p of head_score is corrected
 export const MENTIONS = [["all", "all"], ["pronoun", "pronouns"], ["proper", "proper names"], ["nominal", "other nouns"]];
-export const FREQUENT = 100; // dependents of a relation that a head is best at, as in the paper
 
 export const headName = (layer, head) => `${layer}-${head}`;
 export const headOf = (row) => headName(row.layer, row.head);
 
 // What rows say of their heads, by the name of the head.
-export const byHead = (rows, valueOf) => new Map(rows.map((row) => [headOf(row), valueOf(row)]));
+export const byHead = (rows, valueOf, nameOf = headOf) => new Map(rows.map((row) => [nameOf(row), valueOf(row)]));
 
 // A head by its name, as [layer, head].
 export function pairOf(name) {
@@ -55,7 +54,7 @@ export async function valuesOf(bank, run, state, options) {
   } else {
     frame = await answer(parameters);
   }
-  const amounts = frame.rows.flatMap((row) => measure.columns.map((column) => row[column])).filter(isNumber);
+  const amounts = frame.rows.flatMap((row) => measure.columns.map((column) => row[column])).filter(isKnown);
   if (!parameters.subtypes) delete parameters.subtypes;
   const given = by === "probe" ? parameters : { ...parameters, run: frame.run ?? run.name };
   if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
@@ -71,8 +70,8 @@ export async function valuesOf(bank, run, state, options) {
   });
 }
 
-const isNumber = (value) => typeof value === "number";
-const numberOf = (value) => (isNumber(value) ? value : null);
+export const isKnown = (value) => typeof value === "number";
+const numberOf = (value) => (isKnown(value) ? value : null);
 
 function titleOf(measure, { by, relation, direction, kind }) {
   const title = by === "relation" ? "Accuracy" : `${measure.title}${kind ? ` of ${new Map(MENTIONS).get(kind)}` : ""}`;
@@ -80,8 +79,8 @@ function titleOf(measure, { by, relation, direction, kind }) {
   return `${title}${of}${measure.has_direction ? `, ${inWords(direction)}` : ""}`;
 }
 
-function gridFacts(frame, valueOf, facts, rows = frame.rows) {
-  return { frame, values: byHead(rows, valueOf), rows: byHead(rows, (row) => row), ...facts };
+function gridFacts(frame, valueOf, facts, rows = frame.rows, nameOf = headOf) {
+  return { frame, values: byHead(rows, valueOf, nameOf), rows: byHead(rows, (row) => row, nameOf), ...facts };
 }
 
 export const isSignificant = ({ gain, p_corrected: p }) => gain > 0 && typeof p === "number" && p < 0.05;
@@ -134,17 +133,13 @@ async function effectValues(bank, run) {
     throw new Fault(`${name} has no ablation of each head.`, `Type: attnbank ablate each --each --run ${name}`);
   }
   const frame = (await bank.connector.frame(`/effects/${run.id}.json`)).where((row) => row.edges === null);
-  const rows = frame.rows.map((row) => {
-    const [layer, head] = pairOf(row.heads);
-    return { ...row, layer, head };
-  });
-  const amounts = rows.map((row) => row.difference);
+  const amounts = frame.rows.map((row) => row.difference);
   return gridFacts(frame, (row) => row.difference, {
     title: "Effect of ablating each head, in nats a word", isShare: false, amounts, ends: endsOf(amounts, null),
     remark: `Above 0 the model is worse without the head (mean surprisal; ablation ${ablation}).`,
     analysis: "ablation_effect", parameters: { ablation, run: name },
     columnValues: { outcome: "surprisal", class: "all" },
-  }, rows);
+  }, frame.rows, (row) => row.heads);
 }
 
 // As queries/pictures/theme.py has them: a fixed domain, or from 0, or on both sides of 0.

@@ -5,7 +5,7 @@ import { thousands } from "./context.js";
 import { html, svg } from "./dom.js";
 import { attempt } from "./fault.js";
 import { hint, inWords } from "./forms.js";
-import { byHead, FAMILY, headOf, isSignificant, ofRelation, pairOf, percent, written } from "./measures.js";
+import { byHead, FAMILY, headOf, isKnown, isSignificant, ofRelation, pairOf, percent, written } from "./measures.js";
 
 const WIDE = 440;
 const LEFT = 162;
@@ -18,14 +18,15 @@ const x = (share) => LEFT + share * (WIDE - LEFT - RIGHT);
 
 // What cannot be answered is left out; the small grids say why.
 const rowsOf = async (frame) => (await attempt(frame))[0]?.rows ?? [];
-const answer = (bank, id, name) => (id ? rowsOf(() => bank.connector.answer(id, name)) : []);
+const answer = (connector, id, name, given) => (id ? rowsOf(() => connector.answer(id, name, given)) : []);
 
 // What the heads of a run find: what each gains over fixed offsets (`best`), and the head that gains most
 // on each relation (`relations`). `beside`, `behaviours` and `effects` are added once they are there.
 export async function profileData(bank, run) {
   const [frame] = await attempt(() => bank.connector.frame(`/profiles/${run.id}.json`));
+  const rowsIn = (name) => (frame ? new Frame(frame[name]).rows : []);
   return {
-    best: frame?.rows ?? [], relations: frame ? new Frame(frame.relations).rows : [], first: frame?.first,
+    best: frame?.rows ?? [], relations: rowsIn("relations"), unfound: rowsIn("unfound"), first: frame?.first,
     heldOut: [], control: [], counted: null, scores: new Map(), behaviours: null,
   };
 }
@@ -33,7 +34,7 @@ export async function profileData(bank, run) {
 // What stands beside the accuracies of a run: on text that a head was not chosen on, and of random weights.
 export async function besideOf(bank, run) {
   const [heldOut, control] = await Promise.all([
-    answer(bank, run.id, "best_head_held_out"), answer(bank, run.control, "head_accuracy"),
+    answer(bank.connector, run.id, "best_head_held_out"), answer(bank.connector, run.control, "head_accuracy"),
   ]);
   return { heldOut, control };
 }
@@ -85,9 +86,10 @@ export function scoreOf(data, name, { relation, direction }, counted = null) {
 
 // How well all heads find a relation that is tested by itself, beside held-out text and random weights.
 export async function testedScores(connector, run, relation) {
-  const rowsFor = (id, name) => (id ? rowsOf(() => connector.answer(id, name, ofRelation(relation))) : []);
+  const given = ofRelation(relation);
   const [scores, [test], control] = await Promise.all([
-    rowsFor(run.id, "head_score"), rowsFor(run.id, "best_head_test"), rowsFor(run.control, "head_accuracy"),
+    answer(connector, run.id, "head_score", given), answer(connector, run.id, "best_head_test", given),
+    answer(connector, run.control, "head_accuracy", given),
   ]);
   const isSameHead = (row) => (other) => headOf(other) === headOf(row) && other.direction === row.direction;
   return scores.map((row) => ({
@@ -132,8 +134,6 @@ export function headline(head, score, what) {
   return html`Head <strong>${head}</strong> finds ${percent(accuracy)}${interval} of ${thousands(n)}
     ${what}; ${parts.join("; ")}; <strong>${verdict(score)}</strong>.`;
 }
-
-const isKnown = (value) => typeof value === "number";
 
 // `judged` is the relation that is chosen, and its direction; `choose` is called with another one.
 export function drawProfile(profile, beside, judged, choose) {

@@ -28,11 +28,9 @@ def list_packages(target: Path, wheel: Path) -> None:
     for name in json.loads((HERE / "used.json").read_text("utf-8")):
         folder = HERE / "node_modules" / name
         described = json.loads((folder / "package.json").read_text("utf-8"))
-        texts |= {
-            name: file.read_text("utf-8")
-            for file in sorted(folder.iterdir())
-            if file.name.lower().startswith(("license", "licence")) and file.is_file()
-        }
+        for file in folder.iterdir():
+            if file.name.lower().startswith(("license", "licence")):
+                texts[name] = file.read_text("utf-8")
         packages.append(_package(
             name, described["version"], described["license"],
             locked[f"node_modules/{name}"]["integrity"],

@@ -4,10 +4,7 @@
 (function () {
   if (Object.hasOwn && Array.prototype.findLastIndex) return;
   var main = document.getElementById("content");
-  var text = document.createElement("p");
-  text.setAttribute("role", "alert");
-  text.textContent = "This browser is too old for these pages. They work in Firefox 104, Chrome 97"
-    + " and Safari 15.4 and in all later versions.";
   main.removeAttribute("aria-busy");
-  main.parentNode.insertBefore(text, main);
+  main.insertAdjacentHTML("beforebegin", '<p role="alert">This browser is too old for these pages. They work in'
+    + " Firefox 104, Chrome 97 and Safari 15.4 and in all later versions.</p>");
 })();
