@@ -61,12 +61,13 @@ def behaviours_of_heads(
         if analysis in _OF_COPIES and not is_causal:
             continue
         own = [behaviour for behaviour in behaviours if behaviour.analysis == analysis]
-        label = own[0].label.capitalize() if analysis in _OF_COPIES else "Where its attention goes"
+        is_basic = analysis in ("relative_position", "special_tokens")
+        label = "Where its attention goes" if is_basic else own[0].label.capitalize()
         try:
             answer = rows(analysis, run)
         except (CallError, QueryError) as error:
             notes.append(f"{label}: left out. {error.fact}")
-            if analysis in _OF_COPIES:
+            if not is_basic:
                 continue
             frames.clear()  # norms are no shares, though special_tokens has rows of them
             break

@@ -167,6 +167,46 @@ def test_effects_are_those_of_each_head_and_of_edges(tmp_path: Path) -> None:
     assert all(row in frame.to_dicts() for row in effects)
 
 
+@pytest.mark.parametrize("run", ["single", "decoder"])
+def test_where_attention_goes_is_as_in_its_analyses(
+    client: Client, explored: Path, runs: dict[str, str], run: str
+) -> None:
+    number = [*runs].index(run) + 1
+    behaviours = record(client, f"/behaviours/{number}.json")
+    labels = {row["label"] for row in rows(behaviours)}
+    assert ({"[CLS]", "next token"} <= labels) == (run == "single")
+    assert ("first token" in labels) == (run == "decoder")
+    # So few tokens come twice in the stories that attention to them is left out.
+    assert any("tokens repeat" in note for note in behaviours["notes"]) == (run == "decoder")
+    with open_bank(explored) as bank:
+        answers = {
+            name: bank.query(name, run=runs[run])
+            for name in ("relative_position", "special_tokens", "entropy")
+        }
+    for row in rows(behaviours):
+        answer = answers[row["analysis"]].filter(layer=row["layer"], head=row["head"])
+        whole = answer["uniform"][0] if row["analysis"] == "entropy" else 1.0
+        assert row["value"] == pytest.approx(answer[row["column"]][0] / whole)
+    assert len(rows(behaviours)) == sum(
+        answers[analysis][column].count()
+        for analysis, column in {(row["analysis"], row["column"]) for row in rows(behaviours)}
+    )
+
+
+def test_what_needs_no_head_for_coreference_is_as_in_its_analyses(
+    client: Client, explored: Path, runs: dict[str, str]
+) -> None:
+    for kind in ("all", "pronoun"):
+        text = record(client, f"/rules/5/{kind}.json")["text"]
+        with open_bank(explored) as bank:
+            rules = bank.query("coreference_baseline", run=runs["single"], kind=kind)
+        assert text.startswith("without a head: ")
+        for name, accuracy in rules.select("baseline", "accuracy").iter_rows():
+            assert f"{name.replace('_', ' ')} {100 * accuracy:.0f} %" in text
+    assert record(client, "/rules/2/all.json") == {"text": ""}  # no coreference
+    assert client.get("/rules/5/verbs.json").json()["error"]["fact"].startswith("There are no")
+
+
 def test_a_run_without_ablations_says_so(client: Client) -> None:
     assert "no finished ablation" in record(client, "/effects/5.json")["error"]["fact"]
     assert {run["ablation"] for run in record(client, "/bank.json")["runs"]} == {None}
