@@ -334,7 +334,9 @@ MEASURES = {
     "special_tokens.first": HeadMeasure(
         "Attention to the first token", "special_tokens", "first", "decoder"
     ),
-    "punctuation": HeadMeasure("Attention to . and ,", "special_tokens", "punctuation"),
+    "punctuation": HeadMeasure(
+        "Attention to punctuation (. and ,)", "special_tokens", "punctuation"
+    ),
     "entropy": HeadMeasure("Entropy in nats", "entropy", "entropy"),
     "entropy.entropy_from_cls": HeadMeasure(
         "Entropy from [CLS] in nats", "entropy", "entropy_from_cls", "encoder"

@@ -83,6 +83,7 @@ export class Atlas {
     const turn = this.turn = Symbol("turn");
     const isCurrent = () => this.turn === turn;
     delete this.container.dataset.settled;
+    this.container.dataset.stale = ""; // it shows what was chosen before
     const [state, fault] = await attempt(() => this.#stateOf(this.places.here().given));
     if (!isCurrent()) return;
     if (state) {
@@ -94,6 +95,7 @@ export class Atlas {
     } else {
       render(faultBox(fault), this.container);
     }
+    delete this.container.dataset.stale;
     this.container.dataset.settled = "";
   }
 
@@ -171,6 +173,7 @@ export class Atlas {
     if (!isCurrent()) return;
     state.head ??= (grid && highest(grid.values)) ?? this.state.head ?? headName(run.layer_numbers[0], 1);
     this.#set({ state, grid, fault, lost: null, examples: null, strongest: null, shared: null, history: [] });
+    delete this.container.dataset.stale;
     const data = await heads;
     // A saved relation, one with a subtype, or all: it is tested by itself.
     const isTested = !this.#isOfRelation || data.scores.has(state.relation)
@@ -653,6 +656,7 @@ export class Atlas {
     const { relation, total, counts } = examples;
     if (!total) {
       return section(hint(isOfPairs ? "The request finds no pair of words in this run."
+        : run.is_causal ? `The model sees no head and ${relation} together in this direction.`
         : `No word of the run is a dependent of ${relation} in this direction.`));
     }
     const toAll = (kind) => {

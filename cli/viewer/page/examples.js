@@ -201,12 +201,16 @@ export async function examplesView(context) {
   const paging = context.paging(rows[0]?.total ?? 0, { size });
   const lines = await judgedLines(connector, run, name, of, rows.map((row) => (
     { ...row, dependent: row.index, gold: row.gold_index, breakdown: row.is_right ? "right" : "wrong" })));
-  const [property, ofDependent] = kind.breakdown.split(" ").reverse();
-  const described = { right: "it finds the gold head", wrong: "it finds another word" }[property]
-    ?? `${ofDependent ? "all dependents" : "it finds another word,"} whose ${property} is ${kind.value}`;
+  const { breakdown, value } = kind;
+  const [property, ofDependent] = breakdown.replace("upos", "part of speech").split(/^of /).reverse();
+  const beyond = { "of distance -10": " or less", "of distance 10": " or more" }[`${breakdown} ${value}`] ?? "";
+  const described = {
+    right: "it finds the gold head", wrong: "it finds another word",
+    "of order": `all dependents ${value.replace("its", "their")}`,
+  }[breakdown] ?? `${ofDependent === "" ? "all dependents" : "it finds another word,"} whose ${property} is ${value}${beyond}`;
   const toHead = context.link(`/head/${name}`, { run: run.name, ...of });
   return {
-    title: `Head ${name}: ${relation}, ${kind.breakdown}`, answered: run.name,
+    title: `Head ${name}, ${relation}: ${described}`, answered: run.name,
     frame: async () => Frame.of(await rowsOf(1, paging.total), COLUMNS),
     content: html`<p><a href=${toHead}>Head ${name}</a>: <bdi>${relation}</bdi>, ${inWords(of.direction)};
         ${described}</p>

@@ -90,6 +90,8 @@ function zoom(factor) {
   const size = Math.min(Math.max(factor * (parseFloat(map.style.minWidth) / 100 || 1), 1), MOST_ZOOM);
   map.style.minWidth = size > 1 ? `${100 * size}%` : "";
   map.classList.toggle("zoomed", size > 1);
+  const box = map.parentElement; // its middle is in view
+  box.scrollTo((box.scrollWidth - box.clientWidth) / 2, (box.scrollHeight - box.clientHeight) / 2);
 }
 
 // A head that is pointed at stands out in the map and in the grid.

@@ -60,7 +60,9 @@ export async function valuesOf(bank, run, state, options) {
   if (measure.has_direction) frame = frame.where((row) => row.direction === direction);
   const [rules] = by !== "coreference" || state.isSmall ? []
     : await attempt(() => bank.connector.get(`/rules/${run.id}/${parameters.kind}.json`));
-  const remark = rules?.text && `${run.context === "sentence"
+  const isHalf = measure.has_direction && run.is_causal && direction !== "later_to_earlier";
+  const remark = isHalf ? `A decoder sees only earlier words: counted are those that come ${
+    direction === "dependent_to_head" ? "after" : "before"} their head.` : rules?.text && `${run.context === "sentence"
     ? "Only mentions with an antecedent in their own sentence count" : "Mentions with an antecedent in their input count"
   }; ${rules.text}.`;
   return gridFacts(frame, (row) => numberOf(row[measure.column]), {
@@ -74,8 +76,9 @@ export const isKnown = (value) => typeof value === "number";
 const numberOf = (value) => (isKnown(value) ? value : null);
 
 function titleOf(measure, { by, relation, direction, kind }) {
-  const title = by === "relation" ? "Accuracy" : `${measure.title}${kind ? ` of ${new Map(MENTIONS).get(kind)}` : ""}`;
-  const of = measure.has_relation ? ` for ${relation}` : "";
+  const title = measure.title.replace("a relation", relation);
+  const of = by === "coreference" && kind ? ` of ${new Map(MENTIONS).get(kind)}`
+    : measure.has_relation && title === measure.title ? ` for ${relation}` : "";
   return `${title}${of}${measure.has_direction ? `, ${inWords(direction)}` : ""}`;
 }
 
@@ -109,7 +112,7 @@ async function requestValues(bank, run, { request, dependent, governor, directio
   const frame = await bank.connector.frame(`/scores/${run.id}.json`, given, options);
   const tried = frame.height; // each head in each direction, for which p is corrected
   return gridFacts(frame, (row) => numberOf(row.accuracy), {
-    title: `Accuracy on ${request} from ${dependent} to ${governor}, ${inWords(direction)}`,
+    title: `Accuracy on ${request} with ${dependent} as dependent of ${governor}, ${inWords(direction)}`,
     ends: [0, 1], isShare: true,
   }, frame.rows.filter((row) => row.direction === direction).map((row) => ({ ...row, tried, family: FAMILY })));
 }
