@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -146,14 +147,13 @@ def nearest(context: RequestContext) -> dict[str, Any]:
 
 def rules(context: RequestContext) -> dict[str, str]:
     """What finds the antecedents of a kind of mention without a head."""
-    run, kind = _run(context, context.parts["run"]), context.parts["mentions"]
+    kind = context.parts["mentions"]
     if kind not in records.KINDS_OF_MENTIONS:
         raise CallError(
-            f"There are no mentions {kind[:40]}.",
+            f"mentions cannot be {kind[:40]}.",
             f"Use one of: {', '.join(records.KINDS_OF_MENTIONS)}.",
         )
-    with collecting_warnings():
-        return records.rules_record(context.bank, run, kind)
+    return _answer_or_reason(context, partial(records.rules_record, kind=kind))
 
 
 def effects(context: RequestContext) -> dict[str, Any]:

@@ -417,24 +417,24 @@ def _write_records(folder: Path, bank: Bank, run: Run) -> None:
     def heads_map() -> dict[str, Any]:
         return records.map_record(bank.query("figure_6", run=run.name))
 
-    for name, make in (
-        ("profiles", partial(records.profile_record, bank, run)),
-        ("behaviours", partial(records.behaviours_record, bank, run)),
-        ("nearest", partial(records.nearest_record, bank, run)),
-        ("effects", partial(records.effects_record, bank, run)),
-        ("maps", heads_map),
-    ):
+    makers: list[tuple[str, Callable[[], Any]]] = [
+        (f"profiles/{run.id}", partial(records.profile_record, bank, run)),
+        (f"behaviours/{run.id}", partial(records.behaviours_record, bank, run)),
+        (f"nearest/{run.id}", partial(records.nearest_record, bank, run)),
+        (f"effects/{run.id}", partial(records.effects_record, bank, run)),
+        (f"maps/{run.id}", heads_map),
+        *(
+            (f"rules/{run.id}/{kind}", partial(records.rules_record, bank, run, kind))
+            for kind in records.KINDS_OF_MENTIONS
+        ),
+    ]
+    for name, make in makers:
         with collecting_warnings():
             try:
                 record = make()
             except AttnbankError as error:
                 record = {"error": records.fault_record(error, bank, bank.path.name)}
-        _write_json(folder / name / f"{run.id}.json", record)
-    for kind in records.KINDS_OF_MENTIONS:
-        with collecting_warnings():
-            rules = records.rules_record(bank, run, kind)
-        if rules["text"]:
-            _write_json(folder / "rules" / str(run.id) / f"{kind}.json", rules)
+        _write_json(folder / f"{name}.json", record)
 
 
 def _compiled_requests(bank: Bank) -> dict[str, dict[str, Any]]:

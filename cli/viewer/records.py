@@ -41,7 +41,7 @@ from attnbank.queries.answers import EVERY_RELATION
 from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.patterns import reads_run, run_request
-from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED, control_runs
+from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import Encoding, category_label
 from attnbank.queries.pictures.sentence import ELSEWHERE
@@ -63,7 +63,7 @@ from attnbank.queries.sentences.choosing import (
 from attnbank.queries.sentences.showing import Shown
 from attnbank.queries.table_formats import format_cell
 from attnbank.sql import provenance, run_choice
-from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.header import Parameter
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses_by_section
@@ -100,14 +100,7 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
         circular = bank.backend.fetch("select name from saved_relation where is_circular", {})[
             "name"
         ]
-        # Of several controls the one with the lowest seed.
-        controls = dict(
-            bank.connection.execute(
-                "select control.run, arg_min(control.control, control.seed)"
-                " from control_run() as control where control.control <> control.run"
-                " group by control.run"
-            ).fetchall()
-        )
+        controls = {run: control for run, control, _ in _controls(bank)}
         each = dict(bank.backend.internal("contents/ablations_of_each").rows())
     saved = bank.saved().to_dicts()
     shown = None
@@ -143,6 +136,24 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run], address: str) -> dic
         "examples": EXAMPLES,
         "saved": [_saved_record(row, circular=row["name"] in circular) for row in saved],
     }
+
+
+def _controls(bank: Bank) -> list[tuple[int, int, str]]:
+    """Each run that has controls, with the one of the lowest seed, and its name.
+
+    Those of a run of random weights are other seeds.
+    """
+    return bank.connection.execute(
+        "select control.run, arg_min(run.id, control.seed), arg_min(run.name, control.seed)"
+        " from control_run() as control inner join run on run.id = control.control"
+        " where control.control <> control.run group by control.run"
+    ).fetchall()
+
+
+def _control_of(bank: Bank, run: Run) -> str | None:
+    """The name of the control that stands beside a run."""
+    with bank.backend.answering():
+        return {own: name for own, _, name in _controls(bank)}.get(run.id)
 
 
 def _run_record(
@@ -491,12 +502,10 @@ def behaviours_record(bank: Bank, run: Run) -> dict[str, Any]:
     The rows are those of behaviours_of_heads; `notes` says what is left out.
     """
     with bank.backend.answering():
-        controls = control_runs(bank, run.name)
         facts = bank.backend.internal("sentences/run_facts", run=run.id)
     frame, notes = behaviours_of_heads(
         lambda analysis, run_name: bank.query(analysis, run=run_name),
-        (*BEHAVIOURS, ENTROPY), run.name, next(iter(controls), None),
-        is_causal=facts["is_causal"][0],
+        (*BEHAVIOURS, ENTROPY), run.name, _control_of(bank, run), is_causal=facts["is_causal"][0],
     )  # fmt: skip
     return frame_record(frame) | {"notes": notes}
 
@@ -523,41 +532,32 @@ def nearest_record(bank: Bank, run: Run) -> dict[str, Any]:
 def rules_record(bank: Bank, run: Run, kind: str) -> dict[str, str]:
     """What finds the antecedents of some mentions without a head, and the test of the best head.
 
-    `text` is empty for a corpus without coreference.
+    Raises CallError and QueryError for a run without coreference.
     """
-    with bank.backend.answering():
-        controls = control_runs(bank, run.name)
-
-    def rows(analysis: str, run_name: str) -> list[dict[str, Any]]:
-        try:
-            return bank.query(analysis, kind=kind, run=run_name).to_dicts()
-        except BankError:
-            raise
-        except AttnbankError:
-            return []
-
+    rules = bank.query("coreference_baseline", kind=kind, run=run.name)
     parts = [
-        f"{row['baseline'].replace('_', ' ')} {percent(row['accuracy'])}"
-        for row in rows("coreference_baseline", run.name)
+        f"{rule.replace('_', ' ')} {percent(accuracy)}"
+        for rule, accuracy in rules.select("baseline", "accuracy").iter_rows()
     ]
-    if not parts:
-        return {"text": ""}
-    if controls and (of_heads := rows("coreference_accuracy", controls[0])):
-        best = max(row["accuracy"] or 0.0 for row in of_heads)
-        parts.append(f"best head of random weights {percent(best)}")
+    control = _control_of(bank, run)
+    if control is not None:
+        with suppress(CallError, QueryError):
+            of_heads = bank.query("coreference_accuracy", kind=kind, run=control)
+            best = max(of_heads["accuracy"].drop_nulls(), default=None)
+            parts.append(f"best head of random weights {percent(best)}")
     text = f"without a head: {', '.join(parts)}"
     # The best head and the best rule of one half of the documents, on the other half.
-    for test in rows("best_coreference_head_held_out", run.name):
-        p = test["p_value"]
-        better = (
-            "significantly better" if p is not None and p < 0.05 else "not significantly better"
-        )
-        text += (
-            f"; held out (n {test['n']:,}): head {test['layer']}-{test['head']}"
-            f" {percent(test['accuracy'])}, {test['rule'].replace('_', ' ')}"
-            f" {percent(test['rule_accuracy'])},"
-            f" {'not tested' if p is None else f'{better} (p {p:.2g})'}"
-        )
+    with suppress(CallError, QueryError):
+        tests = bank.query("best_coreference_head_held_out", kind=kind, run=run.name)
+        for test in tests.iter_rows(named=True):
+            p = test["p_value"]
+            better = f"{'' if p is not None and p < 0.05 else 'not '}significantly better"
+            text += (
+                f"; held out (n {test['n']:,}): head {test['layer']}-{test['head']}"
+                f" {percent(test['accuracy'])}, {test['rule'].replace('_', ' ')}"
+                f" {percent(test['rule_accuracy'])},"
+                f" {'not tested' if p is None else f'{better} (p {p:.2g})'}"
+            )
     return {"text": text}
 
 

@@ -69,7 +69,7 @@ def behaviours_of_heads(
             notes.append(f"{label}: left out. {error.fact}")
             if not is_basic:
                 continue
-            frames.clear()  # norms are no shares, though special_tokens has rows of them
+            frames.clear()  # norms are not shares, though special_tokens has them
             break
         if analysis in _OF_COPIES and answer.height and answer["n"][0] < _LEAST_COPIES:
             notes.append(

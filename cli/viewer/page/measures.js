@@ -62,7 +62,7 @@ export async function valuesOf(bank, run, state, options) {
     : await attempt(() => bank.connector.get(`/rules/${run.id}/${parameters.kind}.json`));
   const isHalf = measure.has_direction && run.is_causal && direction !== "later_to_earlier";
   const remark = isHalf ? `A decoder sees only earlier words: counted are those that come ${
-    direction === "dependent_to_head" ? "after" : "before"} their head.` : rules?.text && `${run.context === "sentence"
+    direction === "dependent_to_head" ? "after" : "before"} their head.` : rules && `${run.context === "sentence"
     ? "Only mentions with an antecedent in their own sentence count" : "Mentions with an antecedent in their input count"
   }; ${rules.text}.`;
   return gridFacts(frame, (row) => numberOf(row[measure.column]), {

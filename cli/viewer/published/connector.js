@@ -11,7 +11,7 @@ import { Database } from "./database.js";
 const IN_A_FILE = 4; // sentences; that of cli/viewer/publishing.py
 const MOST_ROWS = 10_000; // of a statement
 const MOST_HEADS = 16; // of a sentence
-const AROUND = 10; // words left and right of a hit
+const AROUND = 10; // words left and right of a hit; CONTEXT of queries/options.py
 const MOST_HITS = 1000; // among which is the sentence that a request shows
 // The word that each word attends to most: the columns of a table below a sentence.
 const PREDICTION = [
