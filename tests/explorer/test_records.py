@@ -16,7 +16,13 @@ from case_bank import make_bank
 from explored_pages import HOST, PORT, TOKEN, Client, exploring, story
 from starlette.testclient import TestClient
 
-from attnbank.cli.viewer.records import bank_record, effects_record, map_record, measures
+from attnbank.cli.viewer.records import (
+    bank_record,
+    effects_record,
+    map_record,
+    measures,
+    profile_record,
+)
 from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
 from attnbank.queries import open_bank
@@ -165,6 +171,42 @@ def test_effects_are_those_of_each_head_and_of_edges(tmp_path: Path) -> None:
     assert [row["edges"] for row in effects] == [None, None, "nsubj, both", "nsubj, both"]
     assert (effects[3]["controls"], effects[3]["control_mean"]) == (1, 0.5)
     assert all(row in frame.to_dicts() for row in effects)
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["trained", "random"])
+def test_what_no_head_finds_is_what_is_significant_for_none(
+    control_bank: Path, number: int
+) -> None:
+    with open_bank(control_bank) as bank:
+        run = run_choice.read_run(bank.connection, number)
+        profile = profile_record(bank, run)
+        scores = bank.query("best_relation", run=run.name, most=1000, min_count=1).to_dicts()
+
+    def is_significant(row: dict[str, Any]) -> bool:
+        return row["gain"] > 0 and row["p_corrected"] is not None and row["p_corrected"] < 0.05
+
+    frequent = [row for row in scores if row["n"] >= 100]
+    assert {row["relation"] for row in frequent if is_significant(row)} == (
+        {"nsubj", "obj"} if number == 1 else set()
+    )
+    unfound = {row["relation"] for row in frequent} - {
+        row["relation"] for row in scores if is_significant(row)
+    }
+    gains = {
+        relation: max(row["gain"] for row in frequent if row["relation"] == relation)
+        for relation in unfound
+    }
+    assert {row["relation"]: row["gain"] for row in rows(profile["unfound"])} == gains
+    significant = [row for row in scores if is_significant(row)]
+    candidates = [row for row in significant if row["n"] >= 100] or significant
+    first = max(candidates, key=lambda row: row["gain"], default=None)
+    assert profile["first"] == (
+        first and {"relation": first["relation"], "direction": first["direction"]}
+    )
+    heads = {(row["layer"], row["head"]): row for row in rows(profile["of_heads"])}
+    for head, row in heads.items():
+        own = [score for score in frequent if (score["layer"], score["head"]) == head]
+        assert row["gain"] == max(score["gain"] for score in own)
 
 
 @pytest.mark.parametrize("run", ["single", "decoder"])
