@@ -444,6 +444,10 @@ def test_a_measure_chooses_its_highest_head(
     assert f"of pronouns: head {head} {round(100 * accuracy)} %, n {n};" in (
         page.locator(".headline").inner_text()
     )
+    other = visitor.see("/", by="previous", kind="pronoun", run=runs["single"])
+    assert "pronouns" not in other.locator(".grid caption").inner_text()
+    page = visitor.see("/", by="coreference", kind="pronoun", run=runs["single"])
+    settled(page)
     sentences.locator(".examples a").last.click()
     browsers.filled(page)
     assert page.locator(".line-drawing rect.mention").count() > 1
@@ -451,6 +455,35 @@ def test_a_measure_chooses_its_highest_head(
     pronouns = "pattern { M ~ A; M [upos=PRON]; A << M }"
     page = visitor.see("/sentences", head=best, pattern=pronouns, run=runs["single"])
     assert page.locator(".scores .headline").inner_text().count("pairs from M to A") == 1
+
+
+def test_what_was_chosen_before_is_dimmed(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
+    page = visitor.see("/", by="previous", run=runs["single"])
+    settled(page)
+    held: list[Any] = []
+    page.route("**/head_function.json*", lambda route: held.append(route))
+    page.locator("select[name=measure]").select_option("head_function.confidence")
+    page.wait_for_selector("#atlas[data-stale]")
+    caption = page.locator(".grid caption")
+    assert caption.inner_text().startswith("Attention to the previous token.")
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    settled(page)
+    assert caption.inner_text().startswith("Largest weight of a position, mean.")
+    assert page.locator("#atlas[data-stale]").count() == 0
+    page.unroute_all()
+
+
+def test_a_decoder_says_which_words_count(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
+    for direction, where in (("dependent_to_head", "after"), ("head_to_dependent", "before")):
+        page = visitor.see("/", relation="det", direction=direction, run=runs["decoder"])
+        assert f"counted are those that come {where} their head" in (
+            page.locator(".grid caption").inner_text()
+        )
+    for run, direction in (("decoder", "later_to_earlier"), ("single", "dependent_to_head")):
+        page = visitor.see("/", relation="det", direction=direction, run=runs[run])
+        assert "counted are" not in page.locator(".grid caption").inner_text()
 
 
 def test_words_of_the_bank_are_words(visitor: browsers.Visitor, runs: dict[str, str]) -> None:

@@ -339,6 +339,11 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(
     whole = page.evaluate(width)
     page.get_by_role("button", name="Zoom in").click()
     assert page.evaluate(width) > 1.5 * whole
+    middles = page.evaluate(
+        "[document.querySelector('svg.map'), document.querySelector('svg.map').parentElement]"
+        ".map(part => part.getBoundingClientRect()).map(box => box.left + box.width / 2)"
+    )
+    assert middles[0] == pytest.approx(middles[1], abs=20)  # a scroll bar
     page.get_by_role("button", name="All heads").click()
     assert page.evaluate(width) == whole
     place = page.locator("svg.map").bounding_box()

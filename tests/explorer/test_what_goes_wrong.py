@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from explored_pages import Client, anew, drawn, exploring, seen, story
+from explored_pages import Client, anew, drawn, exploring, seen, story, visited
 
 from attnbank.cli.viewer.records import MEASURES
 from attnbank.cli.viewer.request import BankCache
@@ -254,6 +254,18 @@ def test_what_was_asked_is_kept_within_bounds(cache: BankCache) -> None:
         assert opened.size <= 64_000_000 and len(opened.answers) <= 64
         opened.compute_once("huge", lambda: "x", lambda made: 60_000_000)
         assert "huge" not in opened.answers
+
+
+def test_an_answer_is_cached_as_it_is_sent(cache: BankCache) -> None:
+    """Once for each address; but not why there is none, since that may be a limit."""
+    with visited(cache) as client:
+        answers = [client.get("/profiles/5.json").content for _ in range(2)]
+        assert "error" in client.get("/effects/5.json").json()
+        assert client.get("/head/9-9/nothing.json").status_code == 404
+    with cache.open() as opened:
+        kept = {key: made for key, made in opened.answers.items() if key[0] == "address"}
+        assert [key[1] for key in kept] == ["/profiles/5.json"]
+        assert {made.result() for made in kept.values()} == {*answers}
 
 
 @pytest.mark.slow

@@ -676,6 +676,18 @@ def test_a_host_that_only_seems_to_answer_ranges_gives_the_whole_bank(
         visitor.context.close()
 
 
+def test_a_browser_that_cannot_unpack_duckdb_says_so(browser: Any, address: str) -> None:
+    visitor = Page(browser, address)
+    visitor.context.add_init_script("delete globalThis.DecompressionStream")
+    page = visitor.see("/sql", statement="select 1 as n")
+    page.reload()
+    visitor.ready()
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_selector('[role="alert"]')
+    assert "cannot unpack DuckDB" in page.locator('[role="alert"]').inner_text()
+    visitor.context.close()
+
+
 def test_a_broken_host_is_told(browser: Any, publication: Path, serving: Serving) -> None:
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
