@@ -51,9 +51,10 @@ def behaviours_of_heads(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Where the attention of each head of a run goes, and sentences on what is left out.
 
-    The columns are label, analysis, column, layer, head, value, chance (that of uniform attention)
-    and control (that of the same head in a run of random weights). `rows` gives those of an
-    analysis for a run, and may raise CallError and QueryError.
+    There is a row for each behaviour and head: label, analysis, column, layer, head and, as shares
+    in [0, 1], value, chance (that of uniform attention) and control (that of the same head in the
+    run `control`, of random weights). `rows` gives those of an analysis for a run, and may raise
+    CallError and QueryError.
     """
     frames: list[pl.DataFrame] = []
     notes: list[str] = []

@@ -18,10 +18,12 @@ from starlette.testclient import TestClient
 
 from attnbank.cli.viewer.records import (
     bank_record,
+    behaviours_record,
     effects_record,
     map_record,
     measures,
     profile_record,
+    rules_record,
 )
 from attnbank.cli.viewer.request import BankCache
 from attnbank.cli.viewer.site import make_site
@@ -233,6 +235,22 @@ def test_where_attention_goes_is_as_in_its_analyses(
         answers[analysis][column].count()
         for analysis, column in {(row["analysis"], row["column"]) for row in rows(behaviours)}
     )
+
+
+def test_random_weights_stand_beside_a_run(control_bank: Path) -> None:
+    with open_bank(control_bank) as bank:
+        trained = run_choice.read_run(bank.connection, 1)
+        behaviours = rows(behaviours_record(bank, trained))
+        name = run_choice.read_run(bank.connection, 2).name
+        of_control = bank.query("special_tokens", run=name)
+        rules = rules_record(bank, trained, "all")["text"]
+        best = max(bank.query("coreference_accuracy", run=name, kind="all")["accuracy"])
+    random = of_control.select("layer", "head", "sep", "sep_chance").rows()
+    assert [
+        (row["layer"], row["head"], row["control"], row["chance"])
+        for row in behaviours if row["label"] == "[SEP]"
+    ] == random  # fmt: skip
+    assert f"best head of random weights {100 * best:.0f} %" in rules
 
 
 def test_what_needs_no_head_for_coreference_is_as_in_its_analyses(
