@@ -12,6 +12,7 @@ from typing import Any
 import browsers
 import polars as pl
 import pytest
+from bank_factory import BankFactory
 from fixture_types import Models
 
 from attnbank.ingest import AblateOptions, Edges, HeadSet, ablate
@@ -529,6 +530,19 @@ def ablated(
     cut = HeadSet("nsubj", tuple(heads), "--edges nsubj", edges=Edges("nsubj"))
     ablate(bank, "cut", [cut], run, AblateOptions(controls=19, model=model))
     return bank
+
+
+def test_few_sentences_are_told_apart_from_all_relations_together(bank_of: BankFactory) -> None:
+    """Over all words some head is significantly above the offset, but for no relation."""
+    few = bank_of("sample", "minilm", limit=30)
+    with browsers.explored(few) as address, browsers.launched() as browser:
+        visitor = browsers.Visitor(browser, address, 1440, "light")
+        for relation, what in (("all", "No relation by itself"), ("nsubj", "Nothing")):
+            page = visitor.see("/", relation=relation)
+            settled(page)
+            caption = page.locator(".grid caption").inner_text()
+            assert ("; significantly above the offset" in caption) == (relation == "all")
+            assert caption.endswith(f"{what} is significant on 30 sentences.")
 
 
 def test_effects_of_heads_and_of_edges_are_those_of_the_analysis(

@@ -486,7 +486,8 @@ export class Atlas {
     if (equals === values.size && equals > 1) return `All heads have ${written(value, isShare)}.`;
     const score = this.state.by === "gain" ? null : this.#scoreOf(best);
     return `Highest: head ${best}${equals > 1 ? ` and ${equals - 1} more` : ""}, ${written(value, isShare)}${
-      score ? `; ${verdict(score)}` : ""}.${this.#isNothingSignificant ? ` Nothing is significant on ${
+      score ? `; ${verdict(score)}` : ""}.${this.#isNothingSignificant ? ` ${
+      score && isSignificant(score) ? "No relation by itself" : "Nothing"} is significant on ${
       thousands(this.state.run.sentences)} sentences.` : ""}`;
   }
 
